@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use polylogue_config::diagnostic::Report;
 use polylogue_config::source::Source;
 use polylogue_config::types::{Key, Kind};
-use polylogue_config::yaml::{self, Data, Entry, Node};
+use polylogue_config::yaml::{Data, Entry, Node};
 use polylogue_config::{Config, Cx, Vars, suggest};
 use polylogue_core::Money;
 use polylogue_core::text::of_json;
-use polylogue_team::Diagnostics;
 use polylogue_team::secret::looks_like_key;
+use polylogue_team::{Diagnostics, parse_yaml};
 use serde_json::{Map, Value};
 
 use self::model::ModelText;
@@ -226,7 +226,7 @@ fn values(text: &str, file_name: &str) -> Result<Map<String, Value>, Diagnostics
     if text.lines().all(is_blank) {
         return Ok(Map::new());
     }
-    let Some(root) = yaml::parse(&mut report) else { return Err(report.finish()) };
+    let Some(root) = parse_yaml(&mut report) else { return Err(report.finish()) };
     // A key that was put here by mistake is not shown.
     hide_secrets(&root, &mut report);
     let is_misplaced =

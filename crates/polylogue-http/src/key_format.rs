@@ -1,5 +1,7 @@
 //! Texts that look like keys of well-known services.
 
+use std::ops::Range;
+
 /// What the keys of well-known services begin with.
 const BEGINNINGS: [&str; 22] = [
     "sk-", "sk_", "rk_", "gsk_", "xai-", "csk-", "hf_", "nvapi-", "pplx-", "fw_", "tgp_", "r8_", "AIza",
@@ -30,22 +32,34 @@ pub fn contains_key(text: &str) -> bool {
     text.split(is_break).any(is_key)
 }
 
+/// Returns where the words of `text` are that look like keys of well-known services, in order, as [`contains_key`] finds them. After a backslash, a
+/// word may begin with the rest of an escape of JSON, as in `\nsk-...`.
+///
+/// ```
+/// let text = "the key sk-proj-0123456789abcdef is wrong";
+/// assert_eq!(polylogue_http::keys_in(text).collect::<Vec<_>>(), [8..32]);
+/// ```
+pub fn keys_in(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let (mut end, mut is_escaped) = (0, false);
+    text.split_inclusive(is_break).filter_map(move |piece| {
+        let word = piece.trim_end_matches(is_break);
+        let key = key_at_end(word, is_escaped);
+        let word_end = end + word.len();
+        is_escaped = piece.ends_with('\\');
+        end += piece.len();
+        key.map(|key| word_end - key.len()..word_end)
+    })
+}
+
 /// Returns `text` with `mark` instead of the words that look like keys.
 pub(crate) fn without_keys(text: &str, mark: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut is_escaped = false;
-    for piece in text.split_inclusive(is_break) {
-        let word = piece.trim_end_matches(is_break);
-        match key_at_end(word, is_escaped) {
-            Some(key) => {
-                clean.push_str(word.strip_suffix(key).unwrap_or_default());
-                clean.push_str(mark);
-                clean.push_str(piece.strip_prefix(word).unwrap_or_default());
-            }
-            None => clean.push_str(piece),
-        }
-        is_escaped = piece.ends_with('\\');
+    let (mut clean, mut rest) = (String::with_capacity(text.len()), 0);
+    for key in keys_in(text) {
+        clean.push_str(text.get(rest..key.start).unwrap_or_default());
+        clean.push_str(mark);
+        rest = key.end;
     }
+    clean.push_str(text.get(rest..).unwrap_or_default());
     clean
 }
 
@@ -55,7 +69,7 @@ pub(crate) fn begun_key(text: &str) -> Option<usize> {
     Some(text.len() - last.len())
 }
 
-/// The key that `word` is. After a backslash, the word may begin with the rest of an escape of JSON, as in `\nsk-...`.
+/// The key that `word` is, or ends with after the rest of an escape.
 fn key_at_end(word: &str, is_escaped: bool) -> Option<&str> {
     let escape = if word.starts_with('u') { 5 } else { 1 };
     let unescaped = word.get(escape..).filter(|_| is_escaped);

@@ -42,7 +42,7 @@ pub use env::{Env, EnvError};
 pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 pub use hyper::{Error as Broken, Method, StatusCode, Uri};
 pub use key::{Key, is_secret_header, is_secret_name};
-pub use key_format::{begins_like_key, contains_key};
+pub use key_format::{begins_like_key, contains_key, keys_in};
 pub use network_access::{Destination, NetworkAccess, OwnAddress, Refusal};
 pub use proxies::Proxies;
 pub use redactor::Redactor;

@@ -40,6 +40,7 @@ use polylogue_core::Name;
 use crate::diagnostic::Report;
 use crate::memory::TeamMemory;
 use crate::outline::Outline;
+use crate::source::Source;
 use crate::team::Team;
 use crate::yaml::Node;
 
@@ -90,6 +91,11 @@ pub(crate) fn check_teams(team: &Team, teams: &[Option<Team>], report: &mut Repo
 /// Hides the secrets of the file in diagnostics.
 pub(crate) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
     secrets::hide(root, report);
+}
+
+/// The same in a text whose mistakes another reader reports.
+pub(crate) fn hide_secrets_in<'s>(source: &'s Source<'s>) {
+    secrets::hide_in(source);
 }
 
 /// Reports what cannot be built, or is not used. `model` is the one with which the caller replaces those of the file.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::check;
 use crate::diagnostic::Diagnostics;
 use crate::load::read_text;
 use crate::source::Source;
@@ -48,5 +49,7 @@ pub fn format_file(path: impl AsRef<Path>) -> Result<FormattedFile, Diagnostics>
 /// # Ok::<(), polylogue_team::Diagnostics>(())
 /// ```
 pub fn format(text: &str, file_name: &str) -> Result<String, Diagnostics> {
-    yaml::layout::format(&Source::new(file_name, text))
+    let source = Source::new(file_name, text);
+    check::hide_secrets_in(&source);
+    yaml::layout::format(&source)
 }

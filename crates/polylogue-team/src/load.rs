@@ -20,13 +20,14 @@ use crate::check;
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
 use crate::foreign::FOREIGN;
+use crate::masking::parse_yaml;
 use crate::source::Source;
 use crate::sources::{Overrides, Sources};
 use crate::suggest;
 use crate::team::Team;
 use crate::tooling::ToolKind;
 use crate::vars::{self, Vars};
-use crate::yaml::{self, Entry, Node};
+use crate::yaml::{Entry, Node};
 use contents::Contents;
 use file::{BelowFolder, Files, NoFiles, OnDisk, Unreadable};
 
@@ -214,7 +215,7 @@ impl<'a> Loader<'a> {
     ) -> Option<Team> {
         let source = Source::new(shown, text);
         let mut report = Report::new(&source);
-        let root = yaml::parse(&mut report);
+        let root = parse_yaml(&mut report);
         self.around.push((identity, shown.to_owned()));
         let team = root.and_then(|root| self.team(&root, given, &mut report));
         self.around.pop();

@@ -6,13 +6,14 @@ use std::time::UNIX_EPOCH;
 use polylogue_config::diagnostic::Report;
 use polylogue_config::source::Source;
 use polylogue_config::types::{Text, Type, Variables};
-use polylogue_config::yaml::{self, Data, Node};
+use polylogue_config::yaml::{Data, Node};
 use polylogue_config::{As, Config, Cx, Illegal, Leaf, TextKind, Vars};
 use polylogue_core::{Price, PriceTier};
 use polylogue_models::{DatedPrice, DatedPrices, Day, ModelLimits, Prices, Provider, known_provider};
 use serde_json::Value;
 
 use crate::Diagnostics;
+use crate::masking::parse_yaml;
 
 /// Reads the user's file of prices: a mapping of `provider:model` to prices in the form of team files. Errors call it
 /// `file_name`.
@@ -35,7 +36,7 @@ pub fn read_prices(text: &str, file_name: &str) -> Result<Prices, Diagnostics> {
     if text.lines().all(is_blank) {
         return Ok(Prices::default());
     }
-    let Some(root) = yaml::parse(&mut report) else { return Err(report.finish()) };
+    let Some(root) = parse_yaml(&mut report) else { return Err(report.finish()) };
     check_names(&root, &mut report);
     let mut vars = Vars::default();
     let mut cx = Cx::new("a file of prices", &mut report, &mut vars);

@@ -5,9 +5,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use polylogue::tools::approval::{Decision, is_like, is_like_tool};
 use polylogue_config::diagnostic::{Diagnostics, Report};
 use polylogue_config::source::Source;
-use polylogue_config::yaml::{self, Data};
+use polylogue_config::yaml::Data;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::masking::parse_yaml;
 
 /// A condition of a rule on what it applies to: all given fields must match. `*` in a text matches any characters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -82,7 +84,7 @@ impl Rules {
         let mut report = Report::new(&source);
         let mut all = Vec::new();
         if text.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
-            let root = yaml::parse(&mut report);
+            let root = parse_yaml(&mut report);
             if let Some(root) = &root {
                 if !matches!(root.data, Data::List(_)) {
                     let hint = "begin each rule with `- deny:`, `- ask:` or `- allow:`";

@@ -211,6 +211,9 @@ fn wrong_settings_are_refused_with_what_to_write_and_secrets_are_not_shown() {
         ran.err
     );
     assert!(ran.err.contains("keys are not kept in this file") && !ran.err.contains("hush"), "{}", ran.err);
+    home.file(".config/polylogue/config.yaml", &format!("model: openai:x\n{KEY}: - x\n"));
+    let ran = home.run(&["run", "team.yaml"]).exits(2);
+    assert!(ran.err.contains("this is not valid YAML") && !ran.err.contains(KEY), "{}", ran.err);
     // Where the default cannot count, the file is not needed.
     home.run(&["run", "team.yaml", "--offline"]).ok();
 }

@@ -2,13 +2,14 @@
 
 use crate::codes;
 use crate::diagnostic::Report;
+use crate::masking::parse_yaml;
 use crate::secret::{
     contains_credential, contains_key, is_curl, is_secret_name, is_secret_option, is_secret_value,
     is_user_option, is_user_with_password, looks_like_key,
 };
 use crate::source::Source;
 use crate::text::is_variable;
-use crate::yaml::{self, Data, Entry, Node};
+use crate::yaml::{Data, Entry, Node};
 
 /// Hides whatever may be a secret, wherever it is: also in parts of the file that cannot be read.
 pub(super) fn hide(root: &Node, report: &mut Report<'_>) {
@@ -17,7 +18,7 @@ pub(super) fn hide(root: &Node, report: &mut Report<'_>) {
 
 /// The same in a text whose mistakes were reported when it was read.
 pub(super) fn hide_in<'s>(source: &'s Source<'s>) {
-    if let Some(root) = yaml::parse(&mut Report::new(source)) {
+    if let Some(root) = parse_yaml(&mut Report::new(source)) {
         hide(&root, &mut Report::new(source));
     }
 }

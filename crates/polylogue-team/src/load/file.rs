@@ -7,6 +7,7 @@ use std::str::Utf8Error;
 
 use crate::codes;
 use crate::diagnostic::{Diagnostics, Report};
+use crate::masking::hide_words;
 use crate::source::Source;
 use crate::suggest;
 use polylogue_core::Media;
@@ -230,6 +231,7 @@ pub(super) fn not_utf8(bytes: &[u8], error: &Utf8Error, shown: &str) -> Diagnost
         bytes.iter().skip(good).position(|byte| *byte == b'\n').map_or(bytes.len(), |at| good + at);
     let text = String::from_utf8_lossy(bytes.get(..line_end).unwrap_or(bytes));
     let source = Source::new(shown, &text);
+    hide_words(&source);
     let mut report = Report::new(&source);
     let bom = text.len() - source.text.len();
     let at = good.saturating_sub(bom);

@@ -2,13 +2,14 @@
 
 use super::row::{LONGEST_ID, MOST_ROWS, Row, as_text};
 use crate::diagnostic::{Diagnostics, Report};
+use crate::masking::parse_yaml;
 use crate::source::Source;
-use crate::yaml::{self, Data, Entry, Node};
+use crate::yaml::{Data, Entry, Node};
 
 pub(super) fn read(text: &str, file_name: &str) -> Result<Vec<(String, Vec<String>)>, Diagnostics> {
     let source = Source::new(file_name, text);
     let mut report = Report::new(&source);
-    let root = yaml::parse(&mut report);
+    let root = parse_yaml(&mut report);
     let lists = root.map(|root| lists(&root, &mut report)).unwrap_or_default();
     if report.failed() { Err(report.finish()) } else { Ok(lists) }
 }
