@@ -85,11 +85,12 @@ pub struct Place {
     pub line: usize,
     /// The column, counted from 1 in characters.
     pub column: usize,
-    /// The text of the line, cut to what is around the place when it is long; control characters are replaced.
+    /// The text of the line, cut to what is around the place when it is long; control characters are replaced. Empty if lines are not
+    /// shown ([`Report::without_lines`]).
     pub text: String,
     /// The column of the place in a terminal, from 0, where `text` is shown.
     pub caret: usize,
-    /// The number of columns of a terminal that the place takes; at least 1.
+    /// The number of columns of a terminal that the place takes: at least 1, or 0 if lines are not shown.
     pub width: usize,
     /// The columns of its first character and after its last one in the line, counted from 1 in UTF-16 code units, as many editors
     /// count. It is not serialized.
@@ -103,6 +104,11 @@ impl Place {
 
     /// How much of a long line is shown before the place.
     const LEAD: usize = Self::SHOWN / 3;
+
+    /// Without the line it is in.
+    fn bare(self) -> Self {
+        Self { text: String::new(), caret: 0, width: 0, ..self }
+    }
 
     /// Looks at no more of a long line than is shown: a file of one line may have many mistakes.
     fn new(source: &Source<'_>, span: &Span) -> Self {
@@ -166,9 +172,11 @@ impl fmt::Display for Diagnostic {
             Some(Place { line, column, text, caret, width, .. }) => {
                 let gutter = line.to_string().len();
                 writeln!(f, "{:gutter$}--> {}:{line}:{column}", "", self.file)?;
-                writeln!(f, "{:gutter$} |", "")?;
-                writeln!(f, "{line} | {text}")?;
-                writeln!(f, "{:gutter$} | {:caret$}{:^<width$}", "", "", "")?;
+                if *width > 0 {
+                    writeln!(f, "{:gutter$} |", "")?;
+                    writeln!(f, "{line} | {text}")?;
+                    writeln!(f, "{:gutter$} | {:caret$}{:^<width$}", "", "", "")?;
+                }
             }
         }
         match &self.hint {
@@ -286,6 +294,8 @@ pub struct Report<'s> {
     failures: usize,
     /// The code of the next error.
     code: &'static str,
+    /// Whether the lines of the mistakes are shown.
+    shows_lines: bool,
 }
 
 struct Found {
@@ -313,7 +323,23 @@ impl<'s> Report<'s> {
             attempts: 0,
             failures: 0,
             code: codes::INVALID,
+            shows_lines: true,
         }
+    }
+
+    /// Shows where mistakes are, and not the lines they are in: for files whose lines are long or private, such as rows of data.
+    ///
+    /// ```
+    /// use polylogue_config::{diagnostic::Report, source::Source};
+    ///
+    /// let source = Source::new("rows.jsonl", "{\"task\": []}");
+    /// let mut report = Report::new(&source).without_lines();
+    /// report.error(&(9..11), "`task` is not a text");
+    /// assert_eq!(report.finish().to_string(), "error: `task` is not a text\n --> rows.jsonl:1:10\n");
+    /// ```
+    #[must_use]
+    pub fn without_lines(self) -> Self {
+        Self { shows_lines: false, ..self }
     }
 
     /// Returns whether the report holds its maximum of errors. A caller can stop looking then, and should where looking takes
@@ -397,10 +423,11 @@ impl<'s> Report<'s> {
     /// Returns the mistakes, in the order of the text.
     #[must_use]
     pub fn finish(self) -> Diagnostics {
-        let (source, rest) = (self.source, self.rest());
+        let (source, rest, shows_lines) = (self.source, self.rest(), self.shows_lines);
         let mut diagnostics = Diagnostics::default();
         for Found { severity, code, span, message, hint } in self.found {
-            let place = Some(Place::new(source, &span));
+            let place = Place::new(source, &span);
+            let place = Some(if shows_lines { place } else { place.bare() });
             let hint = hint.as_deref();
             diagnostics.push(Diagnostic::new(severity, code, source.name, place, &message, hint));
         }

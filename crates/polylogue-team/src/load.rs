@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use polylogue_config::{At, Config as _, Cx, Names};
+use polylogue_core::text::excerpt;
 use polylogue_core::{Media, Name};
 
 use crate::built_in::{FILES, known_tool_names};
@@ -35,6 +36,9 @@ use file::{BelowFolder, Files, NoFiles, OnDisk, Unreadable};
 const DEEPEST: usize = 8;
 /// Maximum number of files of a team. A file that is named twice counts twice.
 const MOST_FILES: usize = 64;
+
+/// How much is shown of the name of a variable that a caller gives, in characters.
+const LONGEST_NAME: usize = 48;
 
 /// What to do about a team file that is elsewhere.
 const OUTSIDE: &str = "move it below that folder, or add `--allow outside-files` if you trust the team";
@@ -365,6 +369,8 @@ fn variables(root: &Node, given: &BTreeMap<String, String>, report: &mut Report<
         } else {
             suggest::hint(name, vars.names())
         };
+        // The name of a column of rows can be any text.
+        let name = excerpt(name, LONGEST_NAME);
         report.error_with_hint(
             &at,
             format!("a value is given for `{name}`, which is not a variable of this team"),

@@ -1,6 +1,6 @@
 //! Rows of every combination.
 
-use super::row::{LONGEST_ID, MOST_ROWS, Row, as_text};
+use super::row::{LONGEST_ID, MOST_ROWS, Row, as_text, shown};
 use crate::diagnostic::{Diagnostics, Report};
 use crate::masking::parse_yaml;
 use crate::source::Source;
@@ -33,7 +33,7 @@ fn lists(root: &Node, report: &mut Report<'_>) -> Vec<(String, Vec<String>)> {
 }
 
 fn values(entry: &Entry, report: &mut Report<'_>) -> Vec<String> {
-    let Entry { key, value, .. } = entry;
+    let (key, value) = (shown(&entry.key), &entry.value);
     let Data::List(items) = &value.data else {
         let hint = format!("a list of one is one, too: `{key}: [...]`");
         report.error_with_hint(&value.span, format!("`{key}` is not a list"), hint);

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use ::csv::{ErrorKind, ReaderBuilder, StringRecord};
 
 use super::lines::{Collector, Lines};
-use super::row::Row;
+use super::row::{Row, shown};
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::{Source, Span};
 
 pub(super) fn read(text: &str, file_name: &str, delimiter: u8) -> Result<Lines, Diagnostics> {
     let source = Source::new(file_name, text);
-    let mut report = Report::new(&source);
+    let mut report = Report::new(&source).without_lines();
     if let Some(at) = open_quotation(source.text.as_bytes(), delimiter) {
         let hint = "close it; within a cell in quotation marks, write a quotation mark twice";
         report.error_with_hint(&span_at(at, source.text), "this quotation mark is not closed", hint);
@@ -83,7 +83,7 @@ fn are_columns(names: &StringRecord, text: &str, report: &mut Report<'_>) -> boo
         if name.is_empty() {
             report.error(&first, "a column has no name");
         } else if !seen.insert(name) {
-            report.error(&first, format!("there are two columns `{name}`"));
+            report.error(&first, format!("there are two columns `{}`", shown(name)));
         }
     }
     if names.len() == 1 && seen.iter().any(|one| one.contains([';', '\t'])) {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::row::{LONGEST_ID, MOST_ROWS, Row, as_text};
+use super::row::{LONGEST_ID, MOST_ROWS, Row, as_text, shown};
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::{Source, Span};
 
@@ -20,7 +20,7 @@ pub(super) struct Lines {
 
 pub(super) fn read(text: &str, file_name: &str) -> Result<Lines, Diagnostics> {
     let source = Source::new(file_name, text);
-    let mut report = Report::new(&source);
+    let mut report = Report::new(&source).without_lines();
     let mut rows = Collector::new(&mut report);
     rows.read(source.text);
     let lines = rows.finish();
@@ -55,10 +55,10 @@ impl<'r, 's> Collector<'r, 's> {
         let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if !(1..=LONGEST_ID).contains(&row.id.len()) || !row.id.chars().all(legal) {
             let hint = format!("it is 1 to {} ASCII letters, digits, `-` and `_`", LONGEST_ID);
-            self.report.error_with_hint(span, format!("`{}` is not a valid row id", row.id), hint);
+            self.report.error_with_hint(span, format!("`{}` is not a valid row id", shown(&row.id)), hint);
         } else if let Some(first) = self.ids.insert(row.id.clone(), number) {
-            self.report
-                .error(span, format!("the row `{}` is in the file twice; first in line {first}", row.id));
+            let id = shown(&row.id);
+            self.report.error(span, format!("the row `{id}` is in the file twice; first in line {first}"));
         }
         self.lines.rows.push(row);
         if self.lines.rows.len() > MOST_ROWS {
@@ -117,7 +117,9 @@ impl<'r, 's> Collector<'r, 's> {
             match as_text(value) {
                 Some(id) if key == "id" => row.id = id,
                 Some(value) => row.set(key, value),
-                None => self.report.error(&span, format!("`{key}` is neither a text nor a number")),
+                None => {
+                    self.report.error(&span, format!("`{}` is neither a text nor a number", shown(key)));
+                }
             }
         }
         self.add(number, row, &span);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use polylogue_core::text::excerpt;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -34,6 +35,11 @@ impl Row {
             self.vars.insert(key.to_owned(), value);
         }
     }
+}
+
+/// The name of a column, or the id of a row, as errors show it: a file of rows can have any text there.
+pub(super) fn shown(name: &str) -> String {
+    excerpt(name, LONGEST_ID)
 }
 
 /// A value as text, if it stands for one.

@@ -136,3 +136,30 @@ fn mistakes_of_a_table_are_reported_with_their_places() {
         ],
     );
 }
+
+#[test]
+fn errors_of_rows_show_the_line_and_the_column_but_not_the_row() {
+    let private = "private text ".repeat(100);
+    let json = |row: &serde_json::Value| row.to_string();
+    let rows = [
+        json(&serde_json::json!({"id": private})),
+        json(&serde_json::json!({"task": {"a": private}, "mood": [private]})),
+        json(&serde_json::json!({format!("column {private}"): null})),
+        format!("{{\"task\": \"{private}\""),
+    ];
+    let cut = private.chars().take(48).collect::<String>();
+    let column = format!("column {private}").chars().take(48).collect::<String>();
+    let expected = format!(
+        "error: `{cut}…` is not a valid row id\n --> r.jsonl:1:1\n\
+         hint: it is 1 to 48 ASCII letters, digits, `-` and `_`\n\n\
+         error: `task` is neither a text nor a number\n --> r.jsonl:2:1\n\n\
+         error: `mood` is neither a text nor a number\n --> r.jsonl:2:1\n\n\
+         error: `{column}…` is neither a text nor a number\n --> r.jsonl:3:1\n\n\
+         error: this is not valid JSON: EOF while parsing an object\n --> r.jsonl:4:1311\n"
+    );
+    assert_eq!(Rows::over(&rows.join("\n"), "r.jsonl").unwrap_err().to_string(), expected);
+
+    let table = format!("task,mood\n{private},x,y\n");
+    let expected = "error: this row has 3 cells, and the header has 2 columns\n --> r.csv:2:1\n";
+    assert_eq!(Rows::over(&table, "r.csv").unwrap_err().to_string(), expected);
+}
