@@ -10,7 +10,7 @@ use polylogue_runtime::Prepared;
 use polylogue_runtime::models::media_in_words;
 
 use crate::error::CliError;
-use crate::text_arg::unreadable;
+use crate::text_arg::{read_file, unreadable};
 
 /// The option of the commands that send a message.
 #[derive(Debug, Clone, Default, Args)]
@@ -59,10 +59,7 @@ pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
     if !found.is_file() {
         return Err(wrong("it is not a file".into()));
     }
-    if found.len() > Media::MAX_BYTES {
-        return Err(wrong(format!("it is larger than {} MiB", Media::MAX_BYTES >> 20)));
-    }
-    let bytes = std::fs::read(file).map_err(|error| wrong(unreadable(&error)))?;
+    let bytes = read_file(file, Media::MAX_BYTES).map_err(wrong)?;
     if bytes.is_empty() {
         return Err(wrong("it is empty".into()));
     }

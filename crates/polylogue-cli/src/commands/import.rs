@@ -1,7 +1,6 @@
 //! `polylogue import`: a definition of AutoGen as a team file.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use polylogue_import::{Imported, import};
@@ -10,7 +9,7 @@ use polylogue_team::Overrides;
 use super::write_data;
 use crate::error::{CliError, Exit};
 use crate::stderr::print_note;
-use crate::text_arg::unreadable;
+use crate::text_arg::{read_file, utf8};
 use crate::{args, place, whole_file};
 
 /// The largest definition that is read: as for team files.
@@ -47,14 +46,8 @@ pub(crate) fn run(args: &args::Import) -> Result<Exit, CliError> {
 }
 
 fn read(path: &Path) -> Result<String, CliError> {
-    let refuse = |why: String| CliError::usage(format!("`{}` cannot be read: {why}", path.display()));
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
-    read.map_err(|error| refuse(unreadable(&error)))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(refuse(format!("it is larger than {} MiB", LARGEST >> 20)));
-    }
-    String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8 text".into()))
+    let text = read_file(path, LARGEST).and_then(utf8);
+    text.map_err(|why| CliError::usage(format!("`{}` cannot be read: {why}", path.display())))
 }
 
 /// Writes a new file; one that is there only if that is wished.

@@ -36,12 +36,12 @@ pub(crate) mod verify;
 pub(crate) mod waiting;
 pub(crate) mod worker;
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 
 use crate::error::CliError;
 use crate::screen::text::Line;
 use crate::screen::{Sanitized, Size, Style};
-use crate::text_arg::unreadable;
+use crate::text_arg::{read_up_to, utf8};
 
 /// Writes to the output what a terminal can be shown. A closed output is not an error.
 pub(crate) fn write(text: &Sanitized) -> Result<(), CliError> {
@@ -83,13 +83,8 @@ pub(crate) const PIPED: &str = "<stdin>";
 pub(crate) fn piped_team(done: &str) -> Result<String, CliError> {
     /// As for team files, in bytes.
     const LARGEST: u64 = 4 << 20;
-    let refuse = |why: &str| CliError::usage(format!("standard input cannot be {done}: {why}"));
-    let mut bytes = Vec::new();
-    io::stdin().take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| refuse(&unreadable(&error)))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(refuse(&format!("it is larger than {} MiB", LARGEST >> 20)));
-    }
-    String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8 text"))
+    let text = read_up_to(io::stdin(), LARGEST).and_then(utf8);
+    text.map_err(|why| CliError::usage(format!("standard input cannot be {done}: {why}")))
 }
 
 /// The columns for rows of a table, if the output is a terminal.

@@ -311,9 +311,11 @@ fn what_cannot_be_attached_is_an_error_before_any_model_is_called() {
     std::fs::write(home.path("dot.png"), DOT).unwrap();
     std::fs::write(home.path("half.png"), &DOT[..20]).unwrap();
     std::fs::write(home.path("data.bin"), [0_u8, 159, 146, 150]).unwrap();
+    std::fs::File::create(home.path("large.png")).unwrap().set_len((20 << 20) + 1).unwrap();
     for (file, more, what) in [
         ("gone.png", &[][..], "`gone.png` cannot be attached"),
         ("data.bin", &[], "its type is not supported"),
+        ("large.png", &[], "`large.png` cannot be attached: it has 20.1 MiB, and the limit is 20 MiB"),
         ("half.png", &[], "`half.png` cannot be attached: it is a damaged picture"),
         ("dot.png", &["--capabilities", "text"], "a picture is attached, and `openai:test` cannot read it"),
     ] {

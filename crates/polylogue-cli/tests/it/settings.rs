@@ -257,6 +257,9 @@ fn a_task_comes_from_a_file_from_the_input_or_begins_with_an_at_sign() {
     assert_eq!(opening(&["@@Ann, hello"], ""), "@Ann, hello");
     let ran = home.run(&["run", "team.yaml", "@gone.md", "--offline"]).exits(2);
     assert!(ran.err.contains("the file `gone.md`") && ran.err.contains("@@gone.md"), "{}", ran.err);
+    let long = "a".repeat((4 << 20) + 1);
+    let ran = home.run_reading(&long, &["run", "team.yaml", "-", "--offline"]).exits(2);
+    assert!(ran.err.contains("it has more than 4 MiB, which is the limit"), "{}", ran.err);
     home.run(&["send", "last", "@task.md"]).ok();
     assert!(home.run(&["show", "last"]).ok().out.contains("Write *much*."));
 }
