@@ -2,6 +2,7 @@
 
 mod graph;
 mod keys;
+mod no_model;
 mod sarif;
 
 use std::path::Path;
@@ -12,6 +13,7 @@ use polylogue_team::{Diagnostic, Diagnostics, Grant, Loaded, Overrides, TeamBoun
 use serde_json::{Map, Value, json};
 
 use self::keys::MissingKey;
+use self::no_model::WithoutModel;
 use super::{PIPED, piped_team, price, write, write_rows};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
@@ -102,6 +104,7 @@ struct PermissionSummary {
     /// The memory that it uses: whether others have written there, its store knows.
     memory: Vec<String>,
     missing_keys: Vec<MissingKey>,
+    without_model: Vec<WithoutModel>,
 }
 
 impl PermissionSummary {
@@ -118,7 +121,9 @@ impl PermissionSummary {
         let memory = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned()).collect();
         let is_trusted = access.covers(all.iter().filter(|want| !want.is_optional()));
         let is_left_out = all.iter().all(|want| want.is_optional() && !access.has(want));
-        Ok(Self { is_trusted, is_left_out, all, memory, missing_keys: MissingKey::of(team, &access) })
+        let missing_keys = MissingKey::of(team, &access);
+        let without_model = WithoutModel::of(team, args.model.as_deref());
+        Ok(Self { is_trusted, is_left_out, all, memory, missing_keys, without_model })
     }
 }
 
@@ -139,6 +144,9 @@ fn print_summary(
     if let Some((model, given)) = team.default_model().zip(default) {
         let what = format!("  agents without a model use `{model}`, your default ({})", given.origin);
         row(&what)?;
+    }
+    if let Some(words) = WithoutModel::row(&wants.without_model) {
+        row(&words)?;
     }
     for (service, document) in team.incomplete_services() {
         if let Some(words) = document.left_out_in_words() {
@@ -186,6 +194,7 @@ fn of_right(
         "wants": wants.all,
         "memory": wants.memory,
         "missing_keys": wants.missing_keys,
+        "without_model": wants.without_model,
     });
     let services = team.incomplete_services().into_iter();
     let left_out: Map<String, Value> =

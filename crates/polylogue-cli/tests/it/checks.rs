@@ -156,6 +156,42 @@ fn a_missing_key_of_a_provider_is_named() {
     assert!(!home.run(&["check", "team.yaml"]).ok().out.contains("no key"));
 }
 
+#[test]
+fn agents_without_a_model_are_named_with_what_to_set() {
+    let mut home = Home::new();
+    let team = "name: t\nagents:\n  - {name: Ann}\n  - {name: Bob, model: openai:gpt-4o-mini}\n  - {name: Cid}\n\
+        chat: {participants: [Ann, Bob, Cid], stop: {max_turns: 3}}\n";
+    home.file("team.yaml", team);
+    let ran = home.run(&["check", "--strict", "team.yaml"]).ok();
+    let row = "  no model for `Ann` (line 3) and `Cid` (line 5): set `model` in the file, `POLYLOGUE_MODEL`, \
+        or a default with `polylogue config set model PROVIDER:MODEL`\n";
+    assert!(ran.out.contains(row), "{}", ran.out);
+    let without = |home: &Home| {
+        home.run(&["check", "--json", "team.yaml"]).ok().lines().remove(0)["without_model"].take()
+    };
+    let both = serde_json::json!([{"agent": "Ann", "line": 3}, {"agent": "Cid", "line": 5}]);
+    assert_eq!(without(&home), both);
+    home.file(
+        "outer.yaml",
+        "name: o\nteams: [{name: helper, file: team.yaml}]\nchat: {participants: [helper]}\n",
+    );
+    let ran = home.run(&["check", "outer.yaml"]).ok();
+    assert!(ran.out.contains("no model for `Ann` and `Cid`: set"), "{}", ran.out);
+
+    let none = serde_json::json!([]);
+    home.set("POLYLOGUE_MODEL", "openai:gpt-4o-mini");
+    assert_eq!(without(&home), none);
+    home.set("POLYLOGUE_MODEL", "");
+    assert_eq!(without(&home), both);
+    for enough in ["model: openai:gpt-4o-mini\n", "script: [{Ann: Hello.}]\n"] {
+        home.file("team.yaml", &format!("{team}{enough}"));
+        assert_eq!(without(&home), none, "{enough}");
+    }
+    home.file("team.yaml", team);
+    home.run(&["config", "set", "model", "openai:gpt-4o-mini"]).ok();
+    assert_eq!(without(&home), none);
+}
+
 /// With a memory that finds facts by their words only, the run would look as if it worked.
 #[test]
 fn a_missing_key_of_the_embedding_model_ends_a_run_before_its_first_call() {
