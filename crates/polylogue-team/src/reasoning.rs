@@ -90,7 +90,7 @@ pub struct PlanAndSolve {
 }
 
 /// ReWOO: a plan of all tool calls, then an answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct Rewoo {
     /// Agent that plans the tool calls.
     #[key(as = Option<AgentRef>, none = "the agent itself")]
@@ -98,6 +98,9 @@ pub struct Rewoo {
     /// Agent that answers from the results.
     #[key(as = Option<AgentRef>, none = "the agent itself")]
     pub solver: Option<At<Name>>,
+    /// Maximum number of steps in a plan, each of which is a tool call.
+    #[key(default = lib::Rewoo::DEFAULT_MAX_STEPS, range = 1..=10_000)]
+    pub max_steps: usize,
 }
 
 /// Drafts and critique.
@@ -202,7 +205,8 @@ impl Rewoo {
     fn build(&self, name: &str, of: &dyn Reasoner) -> Result<lib::Rewoo> {
         let (planner, solver) =
             (planner_or(self.planner.as_ref(), of)?, planner_or(self.solver.as_ref(), of)?);
-        let rewoo = lib::Rewoo::new(name, planner, solver)?.approval(of.approval()?);
+        let rewoo = lib::Rewoo::new(name, planner, solver)?.max_steps(self.max_steps);
+        let rewoo = rewoo.approval(of.approval()?);
         Ok(of.tools()?.into_iter().fold(rewoo, lib::Rewoo::tool))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use polylogue::agents::reason::{self, ChoiceTexts};
+use polylogue::agents::reason::ChoiceTexts;
 use polylogue::{Name, Result};
 
 use super::amount::Effect;
@@ -177,8 +177,7 @@ impl Walk<'_> {
         let worker = self.assistant(builder, itself.0, itself.1)?;
         let asked = question.saturating_add(worker.tool_bytes());
         let plan = self.asks(builder, scene, (who, &planner), asked)?;
-        let most = reason::Rewoo::DEFAULT_MAX_STEPS as u128;
-        let steps = case.times((plan / 8).clamp(1, most), 2);
+        let steps = case.times((plan / 8).clamp(1, given.max_steps.max(1) as u128), 2);
         let spent = self.spent(&scene.chat, who, steps.saturating_mul(worker.tool_cost()));
         scene.sum.add(spent);
         let result = case.text(worker.tool_result()).saturating_add(CALL);

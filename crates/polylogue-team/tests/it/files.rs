@@ -89,7 +89,7 @@ fn check_reasoning(team: &Team) {
     let Reasoning::PlanAndSolve(plan) = reasoning(hal) else { panic!() };
     assert_eq!((name(&plan.planner), name(&plan.solver), plan.max_steps), ("Eve".into(), "Flo".into(), 4));
     let Reasoning::Rewoo(rewoo) = reasoning(ida) else { panic!() };
-    assert_eq!((name(&rewoo.planner), name(&rewoo.solver)), ("Eve".into(), "Flo".into()));
+    assert_eq!((name(&rewoo.planner), name(&rewoo.solver), rewoo.max_steps), ("Eve".into(), "Flo".into(), 6));
     let Reasoning::Refine(refine) = reasoning(jim) else { panic!() };
     assert_eq!(
         (name(&refine.critic), refine.rounds, refine.until.as_deref()),

@@ -87,6 +87,18 @@ async fn all_calls_are_planned_at_once_and_answered_from_their_evidence() {
 }
 
 #[tokio::test]
+async fn a_plan_of_more_calls_than_the_file_allows_fails() {
+    let script = "{Ann: \"#E1 = calculator[{\\\"expression\\\": \\\"6*7\\\"}]\\n#E2 = calculator[{\\\"expression\\\": \\\"1+1\\\"}]\"}";
+    let team = team("{name: Ann, tools: [calculator], reasoning: {rewoo: {max_steps: 1}}}", script);
+    let model = team.script.clone().model("script");
+    let chat = team.build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
+    let store = AnyStore::new(Memory::new());
+    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let error = chat.run_in(&mut log, "How much?").await.unwrap_err().to_string();
+    assert!(error.contains("the plan of `Ann` has more than 1 step"), "{error}");
+}
+
+#[tokio::test]
 async fn a_draft_is_criticized_until_there_is_nothing_to_criticize() {
     let script = "{Ann: draft}, {Eve: {say: Shorter., expect: {last: draft}}}, {Ann: {say: short, expect: {last: Shorter.}}}, {Eve: FINE}";
     let agents = "{name: Ann, reasoning: {refine: {critic: Eve, rounds: 5, until: FINE}}}, {name: Eve}";

@@ -118,6 +118,12 @@ fn money_of_tools_that_take_no_model_call_counts() {
     assert_eq!(spent(pair, chat), 2 * 2 * 3);
     let planner = "{name: A, parameters: {max_tokens: 8}, reasoning: rewoo, tools: [tool0]}";
     assert!(spent(planner, ALONE) >= 3);
+    let plan = |steps: u32| {
+        format!(
+            "{{name: A, parameters: {{max_tokens: 800}}, reasoning: {{rewoo: {{max_steps: {steps}}}}}, tools: [tool0]}}"
+        )
+    };
+    assert_eq!(spent(&plan(4), ALONE), 4 * spent(&plan(1), ALONE));
 }
 
 /// An agent with limits takes no more, and neither do all together.

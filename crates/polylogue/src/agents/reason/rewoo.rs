@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use polylogue_core::text::of_json;
+use polylogue_core::text::{counted, of_json};
 use polylogue_core::{
     Act, Agent, AnyAgent, AnyTool, Error, Name, NameError, Part, Result, SubAgent, Tool, ToolCall,
     ToolResult, ToolSpec, Turn,
@@ -106,8 +106,8 @@ impl Agent for Rewoo {
         let plan = turn.ask(&self.planner, self.form(&question)).await?.text().into_owned();
         let steps = steps(&plan, self.max_steps);
         if steps.len() > self.max_steps {
-            let (planner, max) = (self.planner.name(), self.max_steps);
-            return Err(Error::agent(format!("the plan of `{planner}` has more than {max} steps")));
+            let (planner, most) = (self.planner.name(), counted(self.max_steps as u64, "step"));
+            return Err(Error::agent(format!("the plan of `{planner}` has more than {most}")));
         }
         let begun = turn.transcript().turns_begun_by(turn.me());
         let mut evidence: BTreeMap<String, Value> = BTreeMap::new();
