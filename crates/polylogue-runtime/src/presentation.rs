@@ -65,6 +65,8 @@ pub struct Presentation {
     fallbacks: HashMap<Name, Arc<str>>,
     /// The agents whose models wrote a call as text, and these models.
     written_calls: HashSet<(Name, Arc<str>)>,
+    /// Whether the run is paused.
+    is_paused: bool,
     /// Items that later events may make superfluous.
     waiting: Vec<Item>,
     out: Vec<Item>,

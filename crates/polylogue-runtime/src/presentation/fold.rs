@@ -72,6 +72,13 @@ impl Presentation {
                     self.turn(&(at.clone(), who.clone())).memory = Some(text.to_string());
                 }
             }
+            Body::Paused | Body::Resumed => {
+                let was_paused = std::mem::replace(&mut self.is_paused, event.body == Body::Paused);
+                // That a run is to continue is logged also where nothing was paused.
+                if was_paused || self.is_paused {
+                    self.put(at, Kind::Notice(event.body.clone()));
+                }
+            }
             other => self.moved(at, other),
         }
     }

@@ -138,6 +138,19 @@ fn a_text_that_three_events_have_is_in_one_item() {
     );
 }
 
+#[test]
+fn the_end_of_a_pause_is_shown_and_a_request_to_continue_without_one_is_not() {
+    check(
+        Detail::Brief,
+        vec![opened(), Body::Resumed, Body::Paused, Body::Resumed, Body::Resumed],
+        &expect![[r#"
+            opened with 2, task None
+            user says "Add 1 and 2.", known false, result false
+            Paused
+            Resumed"#]],
+    );
+}
+
 /// A tool that ends the turn returns the message; the note of a handoff is posted after another message, and its call announces
 /// the next turn.
 #[test]

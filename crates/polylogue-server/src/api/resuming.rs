@@ -41,8 +41,8 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// Continues a conversation that runs, or waits until it may, and was paused.
-async fn unpause(tenant: &Tenant, id: &LogId) -> Result<(), Problem> {
-    if !listing(tenant, id).await?.summary.is_paused {
+async fn unpause(tenant: &Tenant, id: &LogId, key: Option<&Key>) -> Result<(), Problem> {
+    if !listing(tenant, id).await?.summary.is_paused || note(tenant, id, key).await? {
         return Ok(());
     }
     match tenant.runtime.get(id) {
@@ -80,7 +80,7 @@ async fn resume(call: Call) -> Reply {
         true => app.wait(token),
         false => app.join(token).await?,
     };
-    if !enter_or_raise(app, &tenant, &id, (limits, token)).await? {
+    if !enter_or_raise(app, &tenant, &id, (limits, token, key.as_ref())).await? {
         note(&tenant, &id, key.as_ref()).await?;
         return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);
     }
@@ -88,11 +88,11 @@ async fn resume(call: Call) -> Reply {
         let opened = open(app, &tenant, &id, limits, &slot.payer).await?;
         match opened.conversation.resume(None).await? {
             Resumed::Continues => {
-                if opened.conversation.is_paused().await {
+                let is_noted = note(&tenant, &id, key.as_ref()).await?;
+                if !is_noted && opened.conversation.is_paused().await {
                     // Before it waits until it may run: a restart leaves what is paused alone.
                     opened.conversation.log_resumption().await?;
                 }
-                note(&tenant, &id, key.as_ref()).await?;
                 Ok(opened)
             }
             Resumed::Done(reason) => {
@@ -135,12 +135,8 @@ async fn resume_elsewhere(
     if !limits.is_empty() && has_ended_unraised(tenant, id, from).await? {
         return Ok(false);
     }
-    match key {
-        Some(_) => note(tenant, id, key).await?,
-        None if listing(tenant, id).await?.summary.is_paused => {
-            accepted(tenant.runtime.steer(id, Instruction::Resume).await?)?;
-        }
-        None => {}
+    if !note(tenant, id, key).await? && listing(tenant, id).await?.summary.is_paused {
+        accepted(tenant.runtime.steer(id, Instruction::Resume).await?)?;
     }
     // It has left it meanwhile.
     if other_node(tenant, id).await?.is_none() {
@@ -149,14 +145,17 @@ async fn resume_elsewhere(
     Ok(true)
 }
 
-/// Puts into the inbox that a request with this key continues the conversation, for the one that repeats it, at any server. What has not begun has
-/// no inbox, and continuing it twice begins it once.
-async fn note(tenant: &Tenant, id: &LogId, key: Option<&Key>) -> Result<(), Problem> {
-    let Some(key) = key else { return Ok(()) };
+/// Puts into the inbox that a request with this key continues the conversation, for the one that repeats it, at any server. Returns whether
+/// it has, which ends a pause. What has not begun has no inbox, and continuing it twice begins it once.
+async fn note(tenant: &Tenant, id: &LogId, key: Option<&Key>) -> Result<bool, Problem> {
+    let Some(key) = key else { return Ok(false) };
     if listing(tenant, id).await?.summary.progress == Progress::New {
-        return Ok(());
+        return Ok(false);
     }
-    accepted(tenant.runtime.steer_once(id, Instruction::Resume, key.of_instruction()).await?)
+    accepted(tenant.runtime.steer_once(id, Instruction::Resume, key.of_instruction()).await?)?;
+    // Another server can have posted something else with the key at the same time.
+    key.was_posted(tenant, id).await?;
+    Ok(true)
 }
 
 /// Takes the right to run a conversation that is to continue. If it runs, raises its limits and ends its pause instead. A run that has ended the
@@ -165,7 +164,7 @@ async fn enter_or_raise(
     app: &App,
     tenant: &Tenant,
     id: &LogId,
-    (limits, token): (LimitOverrides, &Token),
+    (limits, token, key): (LimitOverrides, &Token, Option<&Key>),
 ) -> Result<bool, Problem> {
     loop {
         let summary = listing(tenant, id).await?.summary;
@@ -182,7 +181,7 @@ async fn enter_or_raise(
         }
         renew(app, tenant, id);
         raise(tenant, id, (limits, token)).await?;
-        unpause(tenant, id).await?;
+        unpause(tenant, id, key).await?;
         if limits.is_empty() || !has_ended_unraised(tenant, id, summary.events).await? {
             return Ok(false);
         }

@@ -726,6 +726,27 @@ async fn a_run_is_paused_between_turns_and_the_next_speaker_is_chosen() {
 }
 
 #[tokio::test]
+async fn a_pause_that_a_request_with_a_key_ends_ends_once() {
+    let gate = Arc::new(Gate::until(1));
+    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let id = begin(&world, &json!({"team": "long"})).await;
+    asked_model(&world, 2).await;
+    assert_eq!(post(&world, &id, "pause", json!({})).await.status, 202);
+    let request = world.request("POST", &format!("{PATH}/{id}/resume")).json(&json!({}));
+    let request = request.header("Idempotency-Key", "r");
+    for replayed in [None, Some("true")] {
+        let resumed = world.send(request.clone()).await;
+        let (header, paused) = (resumed.header("idempotent-replayed"), resumed.json()["paused"].as_bool());
+        assert_eq!((resumed.status, header, paused), (202, replayed, None), "{}", resumed.body);
+    }
+    gate.lift();
+    until(&world, &id, "closed").await;
+    let events = events(&world, &id).await;
+    let count = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!(["paused", "resumed"].map(count), [1, 1], "{events:?}");
+}
+
+#[tokio::test]
 async fn a_paused_conversation_is_removed_once_its_turns_have_ended() {
     let gate = Arc::new(Gate::until(1));
     let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
