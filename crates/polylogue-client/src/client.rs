@@ -31,7 +31,8 @@ const CONVERSATIONS: &str = "conversations";
 /// A client of one server, with one token.
 ///
 /// A request that fails because the server cannot be reached or is busy is repeated, for [a time](Self::with_patience), if that can have no
-/// second effect: what only reads, messages and answers, which have keys, and what did not reach the server.
+/// second effect: what only reads, what has a key, as messages, answers, resumptions, forks and imports have, and what did not reach the
+/// server.
 #[derive(Debug)]
 pub struct Client(Connection);
 
@@ -174,9 +175,10 @@ impl Client {
         request.json(&NewTitle { title: title.to_owned() })?.send().await
     }
 
-    /// Stores a conversation that was exported, to be read. If the connection breaks before the response, it may be stored.
+    /// Stores a conversation that was exported, to be read. It is stored once, however often the request is repeated, and its id is long; if all
+    /// repetitions fail, it may be stored.
     pub async fn import(&self, import: &Import) -> Result<Conversation, ClientError> {
-        self.post(&["imports"]).json(import)?.send().await
+        self.post(&["imports"]).json(import)?.once()?.send().await
     }
 
     /// Removes a conversation, unless it runs.
@@ -258,7 +260,7 @@ impl Client {
 
     /// Continues a conversation; `resume` says how much it may use beyond what it has used.
     pub async fn resume(&self, id: &LogId, resume: &Resume) -> Result<Conversation, ClientError> {
-        self.post(&[CONVERSATIONS, id.as_str(), "resume"]).json(resume)?.send().await
+        self.post(&[CONVERSATIONS, id.as_str(), "resume"]).json(resume)?.once()?.send().await
     }
 
     /// Allows a conversation the amounts of `limits` beyond what it has used. One that waits for that continues.
@@ -296,9 +298,10 @@ impl Client {
         self.get(&[CONVERSATIONS, id.as_str(), "continuation"]).await
     }
 
-    /// Begins another conversation with the first events of one. If the connection breaks before the response, it may exist.
+    /// Begins another conversation with the first events of one. It begins once, however often the request is repeated, and its id is long; if
+    /// all repetitions fail, it may exist.
     pub async fn fork(&self, id: &LogId, fork: &Fork) -> Result<Conversation, ClientError> {
-        self.post(&[CONVERSATIONS, id.as_str(), "fork"]).json(fork)?.send().await
+        self.post(&[CONVERSATIONS, id.as_str(), "fork"]).json(fork)?.once()?.send().await
     }
 
     /// Returns a page of the timeline of calls, from the row `from` on.

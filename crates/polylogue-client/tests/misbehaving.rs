@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use polylogue_client::wire::conversation::{NewConversation, When};
+use polylogue_client::wire::conversation::{Fork, Import, NewConversation, Resume, When};
 use polylogue_client::{Client, ClientError, TailItem};
 use polylogue_core::{LogId, TotalUsage};
 use polylogue_http::{Key, Proxies};
@@ -281,6 +281,26 @@ async fn what_may_have_had_an_effect_is_not_repeated_without_a_key() {
     let requests = requests.await.unwrap();
     assert_eq!(requests[0], requests[1]);
     assert!(requests[3].ends_with(r#"{"when":"now"}"#), "{}", requests[3]);
+}
+
+#[tokio::test]
+async fn a_resumption_a_fork_and_an_import_are_repeated_with_one_key_each() {
+    let conversation = || respond("201 Created", "application/json", &document("abc").to_string());
+    let cut = || Turn::Respond("HTTP/1.1 201 Cre".into());
+    let turns = (0..3).flat_map(|_| [cut(), conversation()]).collect();
+    let (client, requests) = serve(turns).await;
+    assert_eq!(client.resume(&id(), &Resume::default()).await.unwrap().id, id());
+    assert_eq!(client.fork(&id(), &Fork::default()).await.unwrap().id, id());
+    assert_eq!(client.import(&Import { log: String::new(), team: None }).await.unwrap().id, id());
+    let requests = requests.await.unwrap();
+    let mut keys = Vec::new();
+    let paths = ["conversations/abc/resume", "conversations/abc/fork", "imports"];
+    for (pair, path) in requests.chunks(2).zip(paths) {
+        assert_eq!(pair[0], pair[1]);
+        assert!(pair[0].starts_with(&format!("POST /api/v1/{path} ")), "{}", pair[0]);
+        keys.push(pair[0].lines().find(|line| line.starts_with("idempotency-key: ")).unwrap());
+    }
+    assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2], "{keys:?}");
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ pub(crate) struct Remote {
     pub(super) place: PlaceOption,
 }
 
-/// What is said when a request that is not repeated may have had its effect.
+/// What is said when a request failed, also when it was repeated, and may have had its effect.
 pub(super) fn uncertain(error: ClientError, what: &str) -> CliError {
     let hint = error.may_have_effect().then(|| format!("{what}: see `polylogue runs` before you try again"));
     hint.into_iter().fold(error.into(), CliError::hint)
