@@ -109,23 +109,47 @@ impl Drop for Waiting {
 /// Stops the run of this generation, whose client is gone, after a time: unless another client waits then, or someone has continued or
 /// steered the conversation, also at another process.
 async fn stop_abandoned(app: &App, tenant: &Tenant, id: &LogId, generation: u64) {
-    // What cannot be read now is not stopped.
-    let Ok(posted) = posted_after(tenant, id, 0).await else { return };
+    let is_still = || is_still(app, tenant, id, generation);
+    let Some(posted) = once_readable(id, || posted_after(tenant, id, 0), is_still).await else { return };
     let last = posted.last().map_or(0, |(number, _)| *number);
     sleep(app.limits.abandoned_time).await;
-    if !is_steered(tenant, id, last).await && is_still(app, tenant, id, generation) {
+    let steered = once_readable(id, || is_steered(tenant, id, last), is_still).await;
+    if steered == Some(false) && is_still() {
         stop(tenant, id, false).await;
     }
 }
 
-/// Whether someone has steered the conversation by more than another title since the message `last` of its inbox. What cannot be read may do
-/// so.
-async fn is_steered(tenant: &Tenant, id: &LogId, last: u64) -> bool {
+/// Whether someone has steered the conversation by more than another title since the message `last` of its inbox.
+async fn is_steered(tenant: &Tenant, id: &LogId, last: u64) -> Result<bool, StoreError> {
     let steers = |instruction: &Instruction| {
         !matches!(instruction, Instruction::ClientDisconnected { .. } | Instruction::ChangeTitle { .. })
     };
-    let posted = posted_after(tenant, id, last).await;
-    posted.map_or(true, |posted| posted.iter().any(|(_, instruction)| steers(instruction)))
+    let posted = posted_after(tenant, id, last).await?;
+    Ok(posted.iter().any(|(_, instruction)| steers(instruction)))
+}
+
+/// How long to wait before what cannot be read is read again.
+const REREAD: Duration = Duration::from_secs(1);
+
+/// What `read` returns of the conversation `id`, as soon as it can: otherwise one failure of the store would let a run continue to its end
+/// that no client waits for. `None` once `is_still` says that the run is over, or that a client waits for it.
+async fn once_readable<T, F>(id: &LogId, read: impl Fn() -> F, is_still: impl Fn() -> bool) -> Option<T>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut is_reported = false;
+    loop {
+        match read().await {
+            Ok(found) => return Some(found),
+            Err(_) if !is_still() => return None,
+            Err(error) if !is_reported => {
+                is_reported = true;
+                warn!(conversation = %id, %error, "a run that no client waits for is not stopped until its log can be read");
+            }
+            Err(_) => {}
+        }
+        sleep(REREAD).await;
+    }
 }
 
 /// Stops a run that a restart has continued, after the same time, if it is for clients alone that have waited for its response: their
@@ -140,9 +164,11 @@ pub(crate) async fn stop_left(app: Arc<App>, tenant: Arc<Tenant>, id: LogId, eve
     if !is_left() {
         return;
     }
-    let Ok(before) = tenant.runtime.store().read_range(&id, 0..events).await else { return };
+    let read = || tenant.runtime.store().read_range(&id, 0..events);
+    let Some(before) = once_readable(&id, read, is_left).await else { return };
     let last = before.iter().filter_map(|event| event.inbox).max().unwrap_or_default();
-    if !is_steered(&tenant, &id, last).await && is_left() {
+    let steered = once_readable(&id, || is_steered(&tenant, &id, last), is_left).await;
+    if steered == Some(false) && is_left() {
         stop(&tenant, &id, false).await;
     }
 }
@@ -307,5 +333,28 @@ impl hyper::body::Body for Received {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_cannot_be_read_is_read_again_while_the_run_continues() {
+        let id = LogId::new("abc").unwrap();
+        let lost = || StoreError::NotFound { id: LogId::new("abc").unwrap() };
+        let reads = Cell::new(0);
+        let read = || {
+            reads.set(reads.get() + 1);
+            std::future::ready(if reads.get() < 3 { Err(lost()) } else { Ok(reads.get()) })
+        };
+        assert_eq!(once_readable(&id, read, || true).await, Some(3));
+        // A run that has ended is not waited for.
+        reads.set(0);
+        assert_eq!(once_readable(&id, read, || reads.get() < 2).await, None);
+        assert_eq!(reads.get(), 2);
     }
 }
