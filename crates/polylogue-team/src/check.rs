@@ -39,7 +39,6 @@ use polylogue_core::Name;
 
 use crate::diagnostic::Report;
 use crate::memory::TeamMemory;
-use crate::outline::Outline;
 use crate::source::Source;
 use crate::team::Team;
 use crate::yaml::Node;
@@ -47,6 +46,8 @@ use crate::yaml::Node;
 /// What is known of a team besides its file.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'a> {
+    /// The teams that the file includes, `None` for those with mistakes.
+    pub(crate) teams: &'a [Option<Team>],
     /// The speakers of the teams that the file includes, if known.
     pub(crate) answering_models: Option<&'a [Name]>,
     /// The model with which the caller replaces those of the file.
@@ -57,15 +58,14 @@ pub(crate) struct Around<'a> {
 
 /// Reports mistakes in a file that involve several parts.
 pub(crate) fn check(root: &Node, team: &Team, around: Around<'_>, report: &mut Report<'_>) {
-    let names = (team.chats.iter().map(|chat| &chat.name), team.teams.iter().map(|sub| &sub.name));
-    let outline = Outline::of(&team.agents, names.0, names.1);
+    let outline = team.outline();
     names::check(team, &outline, report);
     agents::check(team, &outline, report);
     compaction::check(team, &outline, report);
     reasoning::check(&outline, report);
     approval::check(team, &outline, report);
     working::check(team, &outline, report);
-    chats::check(team, &outline, report);
+    chats::check(team, around.teams, &outline, report);
     script::check(team, &outline, root, around.answering_models, report);
     endpoints::check(team, report);
     prices::check(root, team, report);

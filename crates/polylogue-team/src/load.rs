@@ -249,6 +249,7 @@ impl<'a> Loader<'a> {
         self.note_programs(&team, report);
         let answering_models = answering_models(&team, &teams);
         let around = check::Around {
+            teams: &teams,
             answering_models: answering_models.as_deref(),
             model: self.overrides.model.as_deref(),
             is_included: self.around.len() > 1,
@@ -335,7 +336,8 @@ impl<'a> Loader<'a> {
             return Some(format!("this team contains itself: {}", cycle.join(" > ")));
         }
         if self.around.len() >= DEEPEST {
-            return Some(format!("teams are nested more than {DEEPEST} deep here"));
+            let files: Vec<&str> = self.around.iter().map(|(_, shown)| shown.as_str()).collect();
+            return Some(format!("teams are nested more than {DEEPEST} deep here: {}", files.join(" > ")));
         }
         (self.count >= MOST_FILES).then(|| format!("a team is made of at most {MOST_FILES} files"))
     }

@@ -28,6 +28,7 @@ use crate::limits::Limits;
 use crate::mcp::McpServers;
 use crate::memory::TeamMemory;
 use crate::model_list::{FailureKey, ModelList, ReturnText};
+use crate::outline::Outline;
 use crate::output_blocks::OutputBlock;
 use crate::pattern::{Media, Pattern};
 use crate::price::PriceKey;
@@ -158,6 +159,12 @@ impl Default for Team {
 }
 
 impl Team {
+    /// Its participants by name.
+    pub(crate) fn outline(&self) -> Outline<'_> {
+        let (chats, teams) = (self.chats.iter(), self.teams.iter());
+        Outline::of(&self.agents, chats.map(|chat| &chat.name), teams.map(|sub| &sub.name))
+    }
+
     /// All chats with their names, the outermost first.
     pub(crate) fn all_chats(&self) -> impl Iterator<Item = (&Name, &Chat)> {
         self.chats_as(&self.name)

@@ -11,13 +11,13 @@ use crate::diagnostic::Report;
 use crate::outline::{Outline, Participant};
 use crate::team::Team;
 
-pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+pub(super) fn check(team: &Team, teams: &[Option<Team>], outline: &Outline<'_>, report: &mut Report<'_>) {
     for (name, chat) in team.checked_chats() {
         check_participants(team, outline, chat, report);
         chat.check(name, outline, report);
     }
     check_inner(team, outline, report);
-    reach::check(team, outline, report);
+    reach::check(team, teams, outline, report);
 }
 
 fn check_participants(team: &Team, outline: &Outline<'_>, chat: &Chat, report: &mut Report<'_>) {

@@ -14,7 +14,6 @@ use crate::agent::Agent;
 use crate::codes;
 use crate::diagnostic::{Diagnostics, Report};
 use crate::endpoint::Endpoint;
-use crate::outline::Outline;
 use crate::source::{Source, Span};
 use crate::sources::Sources;
 use crate::suggest;
@@ -145,8 +144,7 @@ fn is_listed(team: &Team, name: &str) -> bool {
 }
 
 fn check(team: &Team, (name, around): (&Name, Option<&str>), asked: Asked<'_>, report: &mut Report<'_>) {
-    let names = (team.chats.iter().map(|chat| &chat.name), team.teams.iter().map(|sub| &sub.name));
-    let outline = Outline::of(&team.agents, names.0, names.1);
+    let outline = team.outline();
     for agent in outline.agents() {
         warn_of_unknown_tool(team, agent, report);
     }

@@ -1,12 +1,12 @@
 //! What is reached from where: no chat is within itself, every participant can speak, and there is an end.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use polylogue_config::{At, Switch};
 use polylogue_core::Name;
 
 use super::flow;
-use super::nesting::{self, Inner, agent_tools_of};
+use super::nesting::{self, Inner, agent_tools_of, inner_chats};
 use crate::agent::Agent;
 use crate::chat::{Chat, InnerChat};
 use crate::codes;
@@ -16,14 +16,11 @@ use crate::nested_chats::NestedContext;
 use crate::outline::{Outline, Participant};
 use crate::team::Team;
 
-pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
-    let mut inner = HashMap::new();
-    for chat in team.named_chats() {
-        inner.entry(&chat.name.value).or_insert(chat);
-    }
+pub(super) fn check(team: &Team, teams: &[Option<Team>], outline: &Outline<'_>, report: &mut Report<'_>) {
+    let inner = inner_chats(team);
     check_cycles(team, outline, &inner, report);
     if !report.failed() {
-        nesting::check(team, outline, &inner, report);
+        nesting::check(team, teams, outline, &inner, report);
     }
     // A misspelled name does not speak: that is said once.
     if !report.failed() {

@@ -25,8 +25,7 @@ const LONGEST: usize = 38;
 
 /// The outermost chat of a team.
 pub(super) fn outermost(team: &Team) -> Group {
-    let (chats, teams) = (team.chats.iter().map(|chat| &chat.name), team.teams.iter().map(|sub| &sub.name));
-    let outline = Outline::of(&team.agents, chats, teams);
+    let outline = team.outline();
     let mut scope =
         Scope { team, outline: &outline, around: Vec::new(), owners: Vec::new(), left: MOST_GROUPS };
     scope.group(&team.name, &team.chat)
@@ -110,9 +109,7 @@ impl<'t> Scope<'t> {
             return Some(self.group(&inner.name, &inner.chat));
         }
         let sub = self.team.teams.iter().find(|sub| sub.name == *who)?;
-        let (chats, teams) =
-            (sub.team.chats.iter().map(|chat| &chat.name), sub.team.teams.iter().map(|sub| &sub.name));
-        let outline = Outline::of(&sub.team.agents, chats, teams);
+        let outline = sub.team.outline();
         // Its names are others: only the depth counts.
         let around = self.around.iter().map(|_| &self.team.name).collect();
         let mut scope =

@@ -147,6 +147,68 @@ fn a_team_with_many_warnings_is_a_team_and_an_error_behind_them_is_found() {
     assert!(refused(&text).contains("error: the command `c`: its first word must be the program"));
 }
 
+/// Each file may have 64 levels, and eight files of them were 512.
+#[test]
+fn nesting_is_counted_over_all_files_of_a_team() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    // A chain of so many chats, in the innermost of which the team `next` takes part.
+    let write = |file: &str, levels: usize, next: Option<&str>| {
+        let innermost = if next.is_some() { "A, next" } else { "A" };
+        let chat = |n: usize| {
+            let within = if n < levels { format!("C{}", n + 1) } else { innermost.to_owned() };
+            format!("{{name: C{n}, participants: [{within}], stop: {{max_turns: 1}}}}")
+        };
+        let chats = (1..=levels).map(chat).collect::<Vec<_>>().join(", ");
+        let teams = next.map_or(String::new(), |file| format!("teams: [{{name: next, file: {file}}}]\n"));
+        let text = format!(
+            "name: t\nagents: [{{name: A}}]\nchat: {{participants: [C1], stop: {{max_turns: 1}}}}\nchats: [{chats}]\n{teams}"
+        );
+        fs::write(folder.path().join(file), text).unwrap();
+    };
+    write("one.yaml", 30, Some("sub/two.yaml"));
+    write("sub/two.yaml", 30, Some("three.yaml"));
+    write("sub/three.yaml", 2, None);
+    // Each outermost chat of a team within a team is a level, too.
+    load(folder.path().join("one.yaml"), &Overrides::default()).unwrap();
+    write("sub/three.yaml", 3, None);
+    let said = load_error(&folder.path().join("one.yaml")).to_string();
+    let deep = "`next` is more than 64 levels of chats and agents deep, through the team files sub/two.yaml > three.yaml\n";
+    assert!(said.contains(deep) && said.contains("one.yaml:4:"), "{said}");
+    load(folder.path().join("sub/two.yaml"), &Overrides::default()).unwrap();
+}
+
+/// A file of 2,046 chats is read six times.
+#[test]
+fn ways_to_chats_are_counted_over_all_files_of_a_team() {
+    let folder = tempfile::tempdir().unwrap();
+    let chat = |name: char, n: usize| {
+        let within = if n < 10 { format!("C{}, D{}", n + 1, n + 1) } else { "A".to_owned() };
+        format!("{{name: {name}{n}, participants: [{within}], stop: {{max_turns: 1}}}}")
+    };
+    let chats = (1..=10).flat_map(|n| [chat('C', n), chat('D', n)]).collect::<Vec<_>>().join(", ");
+    let within = format!(
+        "name: t\nagents: [{{name: A}}]\nchat: {{participants: [C1, D1], stop: {{max_turns: 2}}}}\nchats: [{chats}]\n"
+    );
+    fs::write(folder.path().join("within.yaml"), within).unwrap();
+    let load = |count: usize| {
+        let names: Vec<String> = (1..=count).map(|n| format!("T{n}")).collect();
+        let teams: Vec<String> =
+            names.iter().map(|name| format!("{{name: {name}, file: within.yaml}}")).collect();
+        let (names, teams) = (names.join(", "), teams.join(", "));
+        let text =
+            format!("name: t\nchat: {{participants: [{names}], stop: {{max_turns: 6}}}}\nteams: [{teams}]\n");
+        fs::write(folder.path().join("t.yaml"), text).unwrap();
+        load(folder.path().join("t.yaml"), &Overrides::default())
+    };
+    load(4).unwrap();
+    let said = load(6).unwrap_err().to_string();
+    assert!(
+        said.contains("more than 10000 ways lead to the chats of this team and the teams within it"),
+        "{said}"
+    );
+}
+
 #[test]
 fn what_a_file_says_cannot_reach_the_terminal_as_control_characters() {
     let said = refused(&format!("{TEAM}\"\\e[2J\\u202e\": 1\nmodel: \"\\e]0;x\\a\"\n"));
