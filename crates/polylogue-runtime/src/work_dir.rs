@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{AnyStore, Body, Event, LogId, StoredFiles, ToolStatus};
-use polylogue_sandbox::{make_work_directory, remove_work_directory, what_is_enforced};
+use polylogue_files::make_private_folder;
+use polylogue_sandbox::{remove_work_directory, what_is_enforced};
 use polylogue_team::{BuildContext, SandboxBackend, Team};
 
 use crate::{Access, Error, FilesPolicy, Result, StoreLocation};
@@ -182,7 +183,7 @@ impl UnstoredCalls {
 /// Copies a folder. What is neither a file nor a folder nor a link, such as a socket, means nothing to other processes, and is
 /// left out.
 pub(crate) fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
-    make_work_directory(to)?;
+    make_private_folder(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (kind, path) = (entry.file_type()?, to.join(entry.file_name()));

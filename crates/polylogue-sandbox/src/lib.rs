@@ -64,4 +64,4 @@ pub use program::{Cancellation, Program, Streams};
 pub use program_result::{ExitReason, ProgramResult};
 pub use sandbox::{Limits, Network, Sandbox};
 pub use venv::{Package, Venv};
-pub use work::{make_work_directory, remove_work_directory};
+pub use work::remove_work_directory;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use polylogue_files::make_private_folder;
+
 #[cfg(unix)]
 use crate::engine::Engine;
 use crate::error::Error;
@@ -12,7 +14,6 @@ use crate::error::Error;
 use crate::program::{PATH, Program};
 use crate::venv::Venv;
 use crate::visible::check_visible;
-use crate::work::make_work_directory;
 
 /// A sandbox in which programs run: its backend, work directory, limits and network.
 #[derive(Debug, Clone)]
@@ -147,7 +148,7 @@ impl Sandbox {
 
     /// The same with an existing work directory by its canonical path.
     pub(crate) fn placed(&self) -> Result<Self, Error> {
-        let made = make_work_directory(&self.work).and_then(|()| self.work.canonicalize());
+        let made = make_private_folder(&self.work).and_then(|()| self.work.canonicalize());
         let work = made.map_err(|error| Error::system("the work directory cannot be made", error))?;
         if work.parent().is_none() {
             return Err(Error::Config("the work directory cannot be the whole file system".into()));
@@ -301,5 +302,22 @@ impl Sandbox {
         let basics: Vec<(OsString, OsString)> =
             basics.filter(|(name, _)| !is_set(name)).map(|(name, value)| (name.into(), value)).collect();
         basics.into_iter().chain(self.env.iter().cloned())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_work_directory_is_its_owners() {
+        let dir = tempfile::tempdir().unwrap();
+        let (above, work) = (dir.path().join("a"), dir.path().join("a/work"));
+        Sandbox::enclosed(&work).placed().unwrap();
+        for made in [above, work] {
+            assert_eq!(made.metadata().unwrap().permissions().mode() & 0o777, 0o700, "{made:?}");
+        }
     }
 }

@@ -1,20 +1,7 @@
-//! Making and removing work directories.
+//! Removing work directories.
 
-use std::fs::DirBuilder;
 use std::io;
 use std::path::Path;
-
-/// Makes the work directory `dir`, and those that it is in, readable by its owner only. An existing directory keeps its mode.
-///
-/// # Errors
-/// When it cannot be made.
-pub fn make_work_directory(dir: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
-}
 
 /// Removes the work directory `dir` whatever programs left in it: directories that deny access to their owner, and trees
 /// that are deeper than a path can be long. Links are removed, not followed. A directory that does not exist is not an error; other

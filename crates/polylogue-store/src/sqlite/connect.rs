@@ -152,14 +152,6 @@ mod tests {
     use super::*;
     use crate::Sqlite;
 
-    fn names(dir: &Path) -> Vec<String> {
-        let entries = fs::read_dir(dir).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
     fn titles(connection: &Connection) -> Vec<String> {
         let mut select = connection.prepare("SELECT title FROM logs").unwrap();
         select.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
@@ -179,7 +171,7 @@ mod tests {
         let connection = alone(&place).unwrap();
         // A second reader of the same process is let in.
         assert_eq!([titles(&connection), titles(&alone(&place).unwrap())], [["in the journal"]; 2]);
-        assert_eq!(names(copy.path()), ["db", "db-wal"]);
+        assert_eq!(fs::read_dir(copy.path()).unwrap().count(), 2, "nothing else is there");
         assert!(connection.execute_batch("DELETE FROM logs").is_err());
         drop(connection);
         assert_eq!(fs::read(copy.path().join("db-wal")).unwrap(), journal);
@@ -191,6 +183,6 @@ mod tests {
         let place = dir.path().join("db");
         drop(Sqlite::open(&place).unwrap());
         assert!(titles(&alone(&place).unwrap()).is_empty());
-        assert_eq!(names(dir.path()), ["db"]);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is there");
     }
 }

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use polylogue_sandbox::{make_work_directory, remove_work_directory};
+use polylogue_files::make_private_folder;
+use polylogue_sandbox::remove_work_directory;
 
 use super::Team;
 
@@ -18,7 +19,7 @@ impl Team {
             return Ok(());
         }
         if let Some(around) = dir.parent() {
-            make_work_directory(around)?;
+            make_private_folder(around)?;
         }
         // Half a directory must not be taken for a whole one.
         let mut begun = dir.as_os_str().to_owned();
@@ -27,7 +28,7 @@ impl Team {
         if begun.exists() {
             remove_work_directory(&begun)?;
         }
-        make_work_directory(&begun)?;
+        make_private_folder(&begun)?;
         self.write_files(&begun)?;
         std::fs::rename(&begun, dir)
     }

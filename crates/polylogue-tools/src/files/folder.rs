@@ -113,7 +113,7 @@ impl Folder {
 
     /// The same, created if missing.
     fn made(&self, names: &[String]) -> Result<OwnedFd, Errno> {
-        polylogue_sandbox::make_work_directory(&self.0.dir)
+        polylogue_files::make_private_folder(&self.0.dir)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         names.iter().try_fold(self.dir(&[])?, |dir, name| {
             match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {

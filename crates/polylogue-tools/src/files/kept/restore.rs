@@ -10,7 +10,8 @@ use std::sync::Arc;
 use polylogue_core::{
     AnyStore, BlobId, FileEntry, FileKind, FileTree, LogId, Store as _, StoreError, StoredFiles,
 };
-use polylogue_sandbox::{make_work_directory, remove_work_directory};
+use polylogue_files::make_private_folder;
+use polylogue_sandbox::remove_work_directory;
 use rustix::fs::{AtFlags, CWD, Mode, RawMode};
 
 use super::on_disk;
@@ -146,7 +147,7 @@ impl NewFolder {
     /// When it cannot be made.
     pub fn make(path: &Path) -> io::Result<Self> {
         remove_work_directory(path)?;
-        make_work_directory(path)?;
+        make_private_folder(path)?;
         Ok(Self(path.to_owned()))
     }
 
