@@ -76,7 +76,7 @@ pub(crate) use self::answers::Answer;
 pub use self::blobs::Blobs;
 pub use self::bound_facts::BoundFacts;
 use self::buffer::EventBuffer;
-pub(crate) use self::buffer::{RunTotals, calls_before};
+pub(crate) use self::buffer::RunTotals;
 pub use self::claim::{Claim, FoundDue, LEASE, LeaseNumber};
 use self::clock::Stopwatch;
 pub use self::clock::{Clock, Timestamp};
@@ -294,6 +294,11 @@ impl Log {
         at(&self.buffer.lock().await.events)
     }
 
+    /// The questions without an answer, oldest first.
+    pub(crate) async fn open_questions(&self) -> Vec<OpenQuestion> {
+        self.buffer.lock().await.totals.time.questions().all()
+    }
+
     /// The sources of content from outside that `who` has read in the chat `at` before the event `before`.
     pub(crate) async fn read_by(&self, at: &Path, who: &Name, before: Option<u64>) -> Vec<Arc<str>> {
         self.buffer.lock().await.totals.origins.read_by(at, who, before)
@@ -355,16 +360,13 @@ impl Log {
     /// As [`roll_back`](Self::roll_back), without the chats `others` and those within them.
     pub(crate) async fn roll_back_except(&self, chat: &Path, since: u64, others: &[Path]) -> Result<()> {
         let mut paths: Vec<(Path, u64)> = Vec::new();
-        self.look(|events| {
-            let is_in = |at: &Path, chat: &Path| at == chat || at.is_within(chat);
-            let is_there = |at: &Path| is_in(at, chat) && !others.iter().any(|other| is_in(at, other));
-            for event in events.iter().filter(|event| event.seq >= since && is_there(&event.chat)) {
-                if !paths.iter().any(|(at, _)| *at == event.chat) {
-                    paths.push((event.chat.clone(), event.seq));
-                }
+        let is_in = |at: &Path, chat: &Path| at == chat || at.is_within(chat);
+        let is_there = |at: &Path| is_in(at, chat) && !others.iter().any(|other| is_in(at, other));
+        for event in self.buffer.lock().await.since(since).iter().filter(|event| is_there(&event.chat)) {
+            if !paths.iter().any(|(at, _)| *at == event.chat) {
+                paths.push((event.chat.clone(), event.seq));
             }
-        })
-        .await;
+        }
         paths.sort_by_key(|(at, _)| std::cmp::Reverse(at.depth()));
         self.append_each(paths.into_iter().map(|(at, since)| (at, Body::RolledBack { since }))).await
     }

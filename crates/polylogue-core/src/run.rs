@@ -10,6 +10,8 @@ mod give_up;
 mod in_progress;
 mod nested;
 mod raise;
+#[cfg(test)]
+mod rest_tests;
 mod result;
 mod step;
 mod step_turns;
@@ -23,17 +25,19 @@ pub use self::ask::AgentCall;
 pub use self::result::{RunResult, RunStream};
 use self::step_turns::{Done, StepTurns, body_of, is_failure};
 use crate::log::{Timing, UncheckedTurn};
-use crate::transcript::is_shared;
+use crate::transcript::{Extent, RestingChat, is_shared};
 use crate::turn::BackgroundTasks;
 use crate::{
     Act, Agent as _, Body, Chat, ConfigError, Error, Event, Failure, Instruction, Interrupt, Log, Name,
-    Opening, Result, RunOutcome, Status, Step, StopReason, Transcript, Turn, TurnRequest, View,
+    Opening, Path, Result, RunOutcome, Status, Step, StopReason, Transcript, Turn, TurnRequest, View,
 };
 
 /// A running chat.
 pub(crate) struct RunningChat<'l> {
     log: &'l Log,
     transcript: Transcript,
+    /// How much of the log the transcript has, if the chat can rest after this run.
+    extent: Option<Extent>,
     /// One for each agent that had a turn.
     #[expect(clippy::vec_box, reason = "each moves into a turn and back")]
     views: Vec<Box<View>>,
@@ -50,13 +54,28 @@ pub(crate) struct RunningChat<'l> {
 impl<'l> RunningChat<'l> {
     pub(crate) fn new(log: &'l Log, transcript: Transcript) -> Self {
         let (views, replies, tasks) = (Vec::new(), Vec::new(), Arc::default());
-        Self { log, transcript, views, resumed: true, replies, doubt: None, tasks }
+        Self { log, transcript, extent: None, views, resumed: true, replies, doubt: None, tasks }
+    }
+
+    /// A chat that has rested, with the views of its agents.
+    pub(crate) fn of(log: &'l Log, chat: RestingChat) -> Self {
+        let RestingChat { transcript, views, extent } = chat;
+        let views = views.and_then(|views| views.downcast().ok()).map(|views| *views);
+        Self { views: views.unwrap_or_default(), extent: Some(extent), ..Self::new(log, transcript) }
     }
 
     /// The outermost chat of `log`, as far as it got.
     pub(crate) async fn open(log: &'l Log) -> Result<Box<Self>> {
-        let transcript = log.transcript().await?;
-        Ok(Box::new(Self::new(log, transcript)))
+        let chat = log.take_chat(&Path::root()).await?;
+        Ok(Box::new(Self::of(log, chat)))
+    }
+
+    /// Lets the chat rest, whose run is over or waits for people. Views of agents in the middle of their turns do not: these are replayed.
+    pub(crate) async fn rest(&mut self) {
+        let Some(extent) = self.extent.take() else { return };
+        let (transcript, mut views) = (std::mem::take(&mut self.transcript), std::mem::take(&mut self.views));
+        views.retain(|view| transcript.current_speakers().all(|who| who != view.me()));
+        self.log.rest_chat(RestingChat { transcript, views: Some(Box::new(views)), extent }).await;
     }
 
     /// The transcript so far.
@@ -329,6 +348,7 @@ impl<'l> RunningChat<'l> {
             if counts && event.chat == *self.transcript.at() {
                 self.replies.push(Arc::clone(&event));
             }
+            self.extent.iter_mut().for_each(|extent| extent.added += 1);
             self.transcript.apply(event).map_err(|flaw| self.log.invalid(&flaw))?;
         }
         Ok(())

@@ -7,6 +7,7 @@ mod earlier;
 mod fold;
 mod open_turn;
 mod raised;
+mod resting;
 mod shared;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ pub use self::background_entry::BackgroundEntry;
 pub use self::earlier::EarlierTranscript;
 pub(crate) use self::open_turn::OpenTurn;
 pub use self::raised::RaisedLimits;
+pub(crate) use self::resting::{Extent, RestingChat};
 pub(crate) use self::shared::{in_order, is_shared};
 use crate::{
     Body, Capability, Event, FinishReason, Message, Money, Name, Opening, Part, Path, Question, StopReason,

@@ -336,9 +336,8 @@ impl<'a> Turn<'a> {
                 is_there(&event.chat)
                     && matches!(event.body, Body::RolledBack { since: from } if from >= since)
             };
-            let undone: Vec<_> =
-                self.log.look(|events| events.iter().filter(is_undone).cloned().collect()).await;
-            self.within.extend(undone);
+            let buffer = self.log.buffer.lock().await;
+            self.within.extend(buffer.since(since).iter().filter(is_undone).cloned());
         }
         Ok(())
     }

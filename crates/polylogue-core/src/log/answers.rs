@@ -66,7 +66,7 @@ impl Log {
     /// Logs the answer of an instruction, or that nothing asks for it. Returns the events of the answer.
     pub(crate) async fn post_answer(&self, pending: Pending) -> Result<Vec<Arc<Event>>> {
         let Instruction::Answer { question, text, by } = &pending.instruction else { return Ok(Vec::new()) };
-        let open = self.look(OpenQuestion::of).await;
+        let open = self.open_questions().await;
         let Some(open) = open.into_iter().find(|open| open.seq == *question) else {
             let why = format!("there is no open question {question}: it was answered before, or never asked");
             self.refuse(pending, why).await?;

@@ -34,6 +34,12 @@ impl EventBuffer {
         (self.events.len() + self.staged.len()) as u64
     }
 
+    /// The events in the store from the number `seq` on.
+    pub(crate) fn since(&self, seq: u64) -> &[Arc<Event>] {
+        let first = self.events.partition_point(|event| event.seq < seq);
+        self.events.get(first..).unwrap_or_default()
+    }
+
     /// Makes events from `bodies`, to be appended next.
     pub(crate) fn stage(
         &mut self,
@@ -114,19 +120,19 @@ impl EventBuffer {
         self.totals.accounts.limits_for(owner, more).unwrap_or(own)
     }
 
+    /// How many model calls count in the events before `first`, by those since.
+    pub(crate) fn calls_before(&self, first: u64) -> u64 {
+        let mut since = TotalUsage::default();
+        self.since(first).iter().chain(&self.staged).for_each(|event| since.add_event(event));
+        self.totals.usage.counted_calls().saturating_sub(since.counted_calls())
+    }
+
     /// Counts all events from the first one on.
     fn count_again(&mut self) {
         let accounts = std::mem::take(&mut self.totals.accounts).emptied();
         self.totals = RunTotals { accounts, ..RunTotals::default() };
         self.events.iter().chain(&self.staged).for_each(|event| self.totals.add(event));
     }
-}
-
-/// How many model calls count in the events before `first`.
-pub(crate) fn calls_before(events: &[Arc<Event>], first: u64) -> u64 {
-    let mut usage = TotalUsage::default();
-    events.iter().take_while(|event| event.seq < first).for_each(|event| usage.add_event(event));
-    usage.counted_calls()
 }
 
 /// Figures over a whole run.

@@ -23,13 +23,9 @@ pub struct OpenQuestion {
 impl OpenQuestion {
     /// Returns the questions without an answer in the log `events`, oldest first.
     pub fn of(events: &[Arc<Event>]) -> Vec<Self> {
-        let mut open: Vec<(Path, (u64, Timestamp, Question))> = Vec::new();
-        for event in events {
-            let new = |question: &Question| (event.seq, event.time, question.clone());
-            Question::track(&mut open, event, new, |(.., question)| &question.who);
-        }
-        let question = |(at, (seq, asked, question))| Self { chat: at, seq, asked, question };
-        open.into_iter().map(question).collect()
+        let mut open = OpenQuestions::default();
+        events.iter().for_each(|event| open.add(event));
+        open.all()
     }
 
     /// Returns when its default answer counts; `None` if it waits without a limit.
@@ -55,10 +51,40 @@ impl OpenQuestion {
     }
 }
 
+/// The questions without an answer, kept up to date with each event.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OpenQuestions(Vec<(Path, (u64, Timestamp, Question))>);
+
+impl OpenQuestions {
+    pub(super) fn add(&mut self, event: &Event) {
+        let new = |question: &Question| (event.seq, event.time, question.clone());
+        Question::track(&mut self.0, event, new, |(.., question)| &question.who);
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them, oldest first.
+    pub(super) fn all(&self) -> Vec<OpenQuestion> {
+        let question = |(at, (seq, asked, question)): &(Path, (u64, Timestamp, Question))| OpenQuestion {
+            chat: at.clone(),
+            seq: *seq,
+            asked: *asked,
+            question: question.clone(),
+        };
+        self.0.iter().map(question).collect()
+    }
+}
+
 impl Question {
     /// Returns the questions without an answer in the log `events`, with the paths of their chats.
     pub fn open_in(events: &[Arc<Event>]) -> Vec<(Path, Self)> {
-        OpenQuestion::of(events).into_iter().map(|open| (open.chat, open.question)).collect()
+        Self::with_chats(OpenQuestion::of(events))
+    }
+
+    pub(crate) fn with_chats(open: Vec<OpenQuestion>) -> Vec<(Path, Self)> {
+        open.into_iter().map(|open| (open.chat, open.question)).collect()
     }
 
     /// Keeps track of open questions: adds the one that `event` asks, as `new` makes it, and removes those that it settles: with an

@@ -106,7 +106,7 @@ impl Log {
     /// Answers the question about a limit that was raised since it was asked, and, with [`OnLimit::Stop`] `now`, also about one that was
     /// not.
     pub(crate) async fn answer_about_limit(&self, now: OnLimit) -> Result<()> {
-        for OpenQuestion { chat: at, question, .. } in self.look(OpenQuestion::of).await {
+        for OpenQuestion { chat: at, question, .. } in self.open_questions().await {
             let Question { who: to, limit: Some(raise), .. } = question else { continue };
             let text = match self.is_raised(&raise.reached).await {
                 true => RAISED,

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Resources that tools keep for one conversation while it is open in this process, such as a running interpreter.
 ///
 /// They belong to the [`Log`](crate::Log): no other conversation sees them, and they are dropped with the log. They
-/// are not stored: when the conversation is opened again they are gone, and the tool must tell its model.
+/// are not stored: when the conversation is opened again they are gone, and the tool must tell its model. The kernel keeps there what it has
+/// folded of chats that rest.
 ///
 /// ```
 /// use polylogue_core::{ResourceKey, Resources};

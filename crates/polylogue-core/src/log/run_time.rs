@@ -1,7 +1,7 @@
 //! The running time that counts toward limits, by the events of the log.
 
-use super::question::Question;
-use crate::{Body, Budget, ChargeReason, Event, Name, Path, TotalUsage};
+use super::open_question::OpenQuestions;
+use crate::{Body, Budget, ChargeReason, Event, TotalUsage};
 
 /// The running time of a conversation without the time in which it waited for people or had ended.
 #[derive(Debug, Clone, Default)]
@@ -10,7 +10,7 @@ pub(crate) struct RunTime {
     last_ms: u64,
     used_ms: u64,
     /// Questions without an answer.
-    questions: Vec<(Path, Name)>,
+    questions: OpenQuestions,
     is_closed: bool,
 }
 
@@ -21,7 +21,7 @@ impl RunTime {
         let counted = if self.waits() && is_from_outside(&event.body) { 0 } else { since };
         self.last_ms = self.last_ms.max(event.ran_ms);
         self.used_ms = self.used_ms.saturating_add(counted);
-        Question::track(&mut self.questions, event, |question| question.who.clone(), |who| who);
+        self.questions.add(event);
         match &event.body {
             Body::Closed { .. } if event.chat.is_root() => self.is_closed = true,
             Body::Reopened { .. } if event.chat.is_root() => self.is_closed = false,
@@ -48,6 +48,11 @@ impl RunTime {
     /// The running time of the last event, waiting included.
     pub(crate) const fn last_ms(&self) -> u64 {
         self.last_ms
+    }
+
+    /// The questions without an answer.
+    pub(super) const fn questions(&self) -> &OpenQuestions {
+        &self.questions
     }
 
     /// Whether people are waited for, or the conversation has ended.

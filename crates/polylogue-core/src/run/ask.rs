@@ -8,8 +8,8 @@ use super::call::{Begun, Invocation, Invoked, received_from};
 use super::in_progress::InProgress;
 use crate::log::UncheckedTurn;
 use crate::{
-    Agent, AnyAgent, Body, Chat, ConfigError, Interrupt, Log, Message, OpenQuestion, Path, Result,
-    StopReason, Turn, TurnRequest,
+    Agent, AnyAgent, Body, Chat, ConfigError, Interrupt, Log, Message, Path, Result, StopReason, Turn,
+    TurnRequest,
 };
 
 /// A call of another agent, for [`Turn::ask_all`].
@@ -40,7 +40,7 @@ impl AgentCall {
 /// Continues the call `again`, which waits for a person, after each answer, until it is over or no other one is in progress.
 async fn continued(mut invoked: Invoked, again: &Invocation, log: &Log, in_progress: &InProgress) -> Invoked {
     while invoked.waits() {
-        let mut asked = log.look(OpenQuestion::of).await;
+        let mut asked = log.open_questions().await;
         asked.retain(|open| open.chat == again.at || open.chat.is_within(&again.at));
         match in_progress.answered(log, &asked).await {
             Ok(Some(_)) => {

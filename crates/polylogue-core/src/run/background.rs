@@ -163,7 +163,7 @@ impl<'l> RunningChat<'l> {
                 |who: &Name| open.chat == *at && open.question.who == *who || open.chat.is_run_by(at, who);
             self.transcript.current_speakers().any(asks)
         };
-        let mut asked = self.log.look(OpenQuestion::of).await;
+        let mut asked = self.log.open_questions().await;
         asked.retain(is_of_turn);
         self.log.answer_to(&asked).await
     }
@@ -265,7 +265,7 @@ impl<'l> TaskContext<'l> {
 /// Continues the call `again` of `task`, which waits for a person, with the answer, while the steps of the chat continue. When they rest,
 /// this is dropped: the answer is for the next run. Returns how the task came to rest.
 async fn continued(log: &Log, again: &Invocation, task: &BackgroundTask, tasks: &BackgroundTasks) -> Rest {
-    let mut asked = log.look(OpenQuestion::of).await;
+    let mut asked = log.open_questions().await;
     asked.retain(|open| open.chat == again.at || open.chat.is_within(&again.at));
     tasks.waits(task);
     let answer = log.answer_outside_pauses(&asked).await;

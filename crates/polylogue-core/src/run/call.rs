@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::RunningChat;
 use super::give_up::setup_error;
-use crate::log::{UncheckedTurn, calls_before};
+use crate::log::UncheckedTurn;
+use crate::transcript::RestingChat;
 use crate::{
     Agent, AnyAgent, Body, Chat, ConfigError, Error, Event, Interrupt, JoinHistory, Log, Message, Name,
     Opening, Path, Result, Status, StopReason, Transcript,
@@ -46,7 +47,7 @@ pub(crate) enum Begun {
 /// A call that is not over.
 pub(crate) struct OpenCall {
     invocation: Invocation,
-    transcript: Transcript,
+    chat: RestingChat,
 }
 
 /// The result of a call.
@@ -85,46 +86,46 @@ impl Invocation {
     /// Begins the call, if it has not begun.
     pub(crate) async fn begin(mut self, log: &Log) -> Begun {
         match self.begun(log).await {
-            Ok((_, Some(result))) => {
+            Ok((chat, Some(result))) => {
+                log.put_back_chat(chat);
                 Begun::Over(Invoked { result, replies: Vec::new(), failed: None, is_past: true })
             }
-            Ok((mut transcript, None)) => {
-                let began =
-                    transcript.events().iter().rfind(|event| is_call(event)).map_or(0, |event| event.seq);
-                transcript.inherit(std::mem::take(&mut self.around), began);
-                Begun::Open(Box::new(OpenCall { invocation: self, transcript }))
+            Ok((mut chat, None)) => {
+                let began = last_call(&chat.transcript).unwrap_or(0);
+                chat.transcript.inherit(std::mem::take(&mut self.around), began);
+                Begun::Open(Box::new(OpenCall { invocation: self, chat }))
             }
             Err(error) => Begun::Over(error.into()),
         }
     }
 
     /// The chat with the call begun, and the result of the call if it is over.
-    async fn begun(&mut self, log: &Log) -> Result<(Transcript, Option<Result<Message>>)> {
-        let transcript = log.transcript_of(&self.at).await?;
-        let past = log.look(|events| self.past(events)).await;
+    async fn begun(&mut self, log: &Log) -> Result<(RestingChat, Option<Result<Message>>)> {
+        let mut chat = log.take_chat(&self.at).await?;
+        // A session has many calls: those before are not read.
+        let since = self.after.map_or(0, |after| after + 1);
+        let past = self.past(log.buffer.lock().await.since(since));
         if let Some(Some(failure)) = past.get(self.nth) {
             let error = Error::agent(format!("it failed before: {failure}")).within(&self.at);
-            return Ok((transcript, Some(Err(error))));
+            return Ok((chat, Some(Err(error))));
         }
         // The transcript does not contain calls that were rolled back.
         self.nth = past.iter().take(self.nth).filter(|failure| failure.is_none()).count();
-        match (self.received(&transcript), &self.message) {
+        match (self.received(&chat.transcript), &self.message) {
             (Some((received, _)), Some(message)) if received != message => {
                 Err(ConfigError::CallDiverged { who: self.chat.name().clone() }.into())
             }
             (Some((_, events)), _) => {
                 let reply = reply_of(events, self.chat.name());
-                Ok((transcript, reply))
+                Ok((chat, reply))
             }
             (None, None) => Err(Error::Bug(format!("no call of `{}` was begun", self.chat.name()))),
             (None, Some(message)) => {
-                let transcript = match self.open_before(&transcript) {
-                    Some(since) => {
-                        log.roll_back(&self.at, since).await?;
-                        log.transcript_of(&self.at).await?
-                    }
-                    None => transcript,
-                };
+                if let Some(since) = self.open_before(&chat.transcript) {
+                    log.roll_back(&self.at, since).await?;
+                    log.catch_up_chat(&mut chat).await?;
+                }
+                let transcript = &chat.transcript;
                 let open = Opening {
                     participants: vec![self.chat.name().clone()],
                     task: Arc::clone(&self.task),
@@ -140,12 +141,10 @@ impl Invocation {
                 let back = back.then(|| Body::Joined { who: who.clone(), sees: JoinHistory::New });
                 let before = opened.into_iter().chain(given_up).chain(back);
                 let called = Body::reopened(Some(message.clone()));
-                let events = log.append(&self.at, before.chain([called])).await?;
-                let mut transcript = transcript;
-                for event in events {
-                    transcript.apply(event).map_err(|flaw| log.invalid(&flaw))?;
+                for event in log.append(&self.at, before.chain([called])).await? {
+                    chat.add(event).map_err(|flaw| log.invalid(&flaw))?;
                 }
-                Ok((transcript, None))
+                Ok((chat, None))
             }
         }
     }
@@ -155,13 +154,11 @@ impl Invocation {
         open_call_of(transcript).filter(|seq| self.after.is_some_and(|after| *seq < after))
     }
 
-    /// The calls made so far, including those that were rolled back, with the failures of those.
+    /// The calls in `events`, those that count, including those that were rolled back, with the failures of those.
     fn past(&self, events: &[Arc<Event>]) -> Vec<Option<String>> {
-        // A session has many calls: those before are not read.
-        let first = self.after.map_or(0, |after| events.partition_point(|event| event.seq <= after));
         let mut calls: Vec<(u64, Option<String>)> = Vec::new();
         let mut failure = String::new();
-        for event in events.get(first..).unwrap_or_default() {
+        for event in events {
             match &event.body {
                 Body::Failed { error, .. } if event.chat == self.at || event.chat.is_within(&self.at) => {
                     failure.clone_from(&error.message);
@@ -180,9 +177,9 @@ impl Invocation {
     /// The message of this call, and the events after it in the chat; `None` if it has not begun.
     fn received<'t>(&self, transcript: &'t Transcript) -> Option<(&'t Message, &'t [Arc<Event>])> {
         let events = transcript.events();
-        let later = |event: &Arc<Event>| self.after.is_none_or(|after| event.seq > after);
-        let mut calls = (0..events.len())
-            .filter(|&at| events.get(at).is_some_and(|event| later(event) && is_call(event)));
+        let before = self.after.and_then(|after| events.iter().rposition(|event| event.seq <= after));
+        let mut calls = (before.map_or(0, |at| at + 1)..events.len())
+            .filter(|&at| events.get(at).is_some_and(|event| is_call(event)));
         let at = calls.nth(self.nth)?;
         let end = calls.next().unwrap_or(events.len());
         let event = events.get(at)?;
@@ -199,21 +196,31 @@ impl Invocation {
 impl OpenCall {
     /// Runs it to its end. `doubt` lasts until its turns are checked.
     pub(crate) async fn run(self, log: &Log, doubt: Option<UncheckedTurn<'_>>) -> Invoked {
-        let Self { invocation, transcript } = self;
-        let mut running = RunningChat::new(log, transcript);
+        let Self { invocation, chat } = self;
+        let mut running = RunningChat::of(log, chat);
         running.doubt = doubt;
         let status = running.run(&invocation.chat, Opening::default()).await;
         let replies = std::mem::take(&mut running.replies);
-        let began = running.transcript().events().iter().rfind(|event| is_call(event)).map(|event| event.seq);
+        let began = last_call(running.transcript());
         let failed = status.as_ref().err().and(began).map(|seq| (invocation.at.clone(), seq));
+        let is_at_rest = matches!(status, Ok(Status::Closed { .. } | Status::Waiting(_)));
         let result = match status {
             Ok(Status::Closed { .. }) => invocation.result_of(running.transcript()),
             Ok(Status::Waiting(_)) => Err(Interrupt::Waiting.into()),
             Ok(Status::Cancelled) => Err(Interrupt::Cancelled.into()),
             Err(error) => Err(error.within(&invocation.at)),
         };
+        if is_at_rest {
+            // In a box, so that the futures around it stay small.
+            Box::pin(running.rest()).await;
+        }
         Invoked { result, replies, failed, is_past: false }
     }
+}
+
+/// The event with which the last call began.
+fn last_call(transcript: &Transcript) -> Option<u64> {
+    transcript.events().iter().rfind(|event| is_call(event)).map(|event| event.seq)
 }
 
 /// The event with which the call began that is not over.
@@ -316,7 +323,7 @@ impl Log {
         let _one_at_a_time = self.calls.lock().await;
         self.begin().await?;
         let Some((at, first)) = self.open_call().await? else { return Ok(false) };
-        let may_have_lost = self.may_have_lost_calls_in(&self.transcript_of(&at).await?);
+        let may_have_lost = self.read_chat(&at, |chat| self.may_have_lost_calls_in(chat)).await?;
         let invocation = self.unfinished(agent, at, first).await?;
         if may_have_lost {
             let _only_charges = self.only_charges();
@@ -378,7 +385,7 @@ impl Log {
 
     /// Counts model calls for the call whose first event is `first`.
     async fn count_from(&self, first: u64) {
-        let before = self.look(|events| calls_before(events, first)).await;
+        let before = self.buffer.lock().await.calls_before(first);
         self.account.begin_call(before);
     }
 
@@ -424,7 +431,7 @@ impl Log {
             return Ok(None);
         };
         let at = last.chat.clone();
-        let transcript = self.transcript_of(&at).await?;
-        Ok(open_call_of(&transcript).map(|seq| (at, seq)))
+        let open = self.read_chat(&at, open_call_of).await?;
+        Ok(open.map(|seq| (at, seq)))
     }
 }

@@ -122,7 +122,11 @@ impl Chat {
             let reason = match status {
                 Err(Error::Interrupt(Interrupt::Cancelled)) => break Status::Cancelled,
                 Err(Error::Interrupt(Interrupt::Limit(reason))) => reason,
-                result => break result?,
+                result => {
+                    let status = result?;
+                    Box::pin(running.rest()).await;
+                    break status;
+                }
             };
             if let Some(status) = Box::pin(running.ask_or_close(self, reason)).await? {
                 break status;

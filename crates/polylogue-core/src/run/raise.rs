@@ -30,7 +30,7 @@ impl RunningChat<'_> {
             return Ok(None);
         }
         self.log.answer_about_limit(self.log.limits_now().on_limit).await?;
-        self.transcript = self.log.transcript().await?;
+        self.read_again().await?;
         let asked = self.transcript.limit_question().cloned();
         let Some(LimitQuestion { question: Question { limit: Some(raise), .. }, answer, .. }) = asked else {
             return Ok(None);
@@ -45,8 +45,15 @@ impl RunningChat<'_> {
             Some(more) => self.log.raise(&raise.reached, more).await?,
             None => return self.close_at_limit(raise.reached).await.map(Some),
         }
-        self.transcript = self.log.transcript().await?;
+        self.read_again().await?;
         Ok(None)
+    }
+
+    /// Takes in what others have appended, before the chat runs.
+    async fn read_again(&mut self) -> Result<()> {
+        let chat = self.log.take_chat(self.transcript.at()).await?;
+        (self.transcript, self.extent) = (chat.transcript, Some(chat.extent));
+        Ok(())
     }
 
     /// The question whether to allow `raise`.

@@ -121,7 +121,7 @@ impl<'s> StepTurns<'s> {
     /// The questions for which the turn of `who` waits, also in chats within it.
     async fn questions_of(&self, who: &Name) -> Vec<OpenQuestion> {
         let at = self.transcript.at();
-        let mut open = self.log.look(OpenQuestion::of).await;
+        let mut open = self.log.open_questions().await;
         open.retain(|open| (open.chat == *at && open.question.who == *who) || open.chat.is_run_by(at, who));
         open
     }

@@ -38,7 +38,7 @@ impl Log {
     /// # Errors
     /// When the log is not a valid conversation.
     pub async fn questions(&self) -> Result<Vec<(Path, Question)>> {
-        Ok(self.look(Question::open_in).await)
+        Ok(Question::with_chats(self.open_questions().await))
     }
 
     /// Answers the question of `who` in the chat `at`. The answer is in the log when this returns; run the chat again
@@ -75,7 +75,7 @@ impl Log {
     /// When the store cannot be written.
     pub async fn answer_expired(&self) -> Result<usize> {
         let now = self.time_now();
-        let open = self.look(OpenQuestion::of).await;
+        let open = self.open_questions().await;
         let expired: Vec<(Path, Body)> = open
             .into_iter()
             .filter(|open| open.is_up(now))
@@ -101,7 +101,7 @@ impl Log {
     /// # Errors
     /// When the store cannot be written.
     pub async fn reopen_for(&mut self, more: LimitOverrides) -> Result<()> {
-        if self.transcript().await?.closed().is_some() {
+        if self.is_over().await? {
             self.append(&Path::root(), [Body::Reopened { message: None, more, sent: false }]).await?;
         }
         Ok(())
@@ -117,7 +117,7 @@ impl Log {
     /// # Errors
     /// When the conversation is not closed, or the store cannot be written.
     pub async fn continue_with(&mut self, message: Message) -> Result<()> {
-        if self.transcript().await?.closed().is_none() {
+        if !self.is_over().await? {
             return Err(ConfigError::NotOver { log: self.id().clone() }.into());
         }
         self.append(&Path::root(), [Body::reopened(Some(message))]).await?;
@@ -136,11 +136,10 @@ impl Log {
     }
 
     async fn sent_body(&self, message: Message) -> Result<Body> {
-        let transcript = self.transcript().await?;
-        match transcript.closed() {
-            _ if !transcript.is_open() => Err(ConfigError::NotBegun { log: self.id().clone() }.into()),
-            Some(_) => Ok(Body::reopened(Some(message))),
-            None => Ok(Body::Sent(message)),
+        match self.read_chat(&Path::root(), |chat| (chat.is_open(), chat.closed().is_some())).await? {
+            (false, _) => Err(ConfigError::NotBegun { log: self.id().clone() }.into()),
+            (true, true) => Ok(Body::reopened(Some(message))),
+            (true, false) => Ok(Body::Sent(message)),
         }
     }
 
@@ -187,7 +186,7 @@ impl Log {
     }
 
     async fn is_over(&self) -> Result<bool> {
-        Ok(self.transcript().await?.closed().is_some())
+        self.read_chat(&Path::root(), |chat| chat.closed().is_some()).await
     }
 
     async fn post_sent(&self, message: Message, pending: Pending) -> Result<()> {
@@ -262,7 +261,7 @@ impl Log {
     /// # Errors
     /// When the log is not a valid conversation.
     pub async fn may_have_lost_calls(&self) -> Result<bool> {
-        Ok(self.may_have_lost_calls_in(&self.transcript().await?))
+        self.read_chat(&Path::root(), |chat| self.may_have_lost_calls_in(chat)).await
     }
 
     /// The same of the chat with this transcript.
@@ -295,9 +294,9 @@ impl Log {
         more: LimitOverrides,
         by: Option<Arc<str>>,
     ) -> Result<std::result::Result<Body, String>> {
-        let (limits, chat) = (self.limits_now(), self.transcript().await?);
-        let (raised, own) = (ChatLimits::from(*chat.raised()), ChatLimits::from(chat.beyond(&more)));
-        drop(chat);
+        let of_chat =
+            |chat: &Transcript| (ChatLimits::from(*chat.raised()), ChatLimits::from(chat.beyond(&more)));
+        let (limits, (raised, own)) = (self.limits_now(), self.read_chat(&Path::root(), of_chat).await?);
         let totals = self.limits_beyond(more).await;
         if let Some(why) = limits.lowered_by(totals, &own) {
             return Ok(Err(why));
@@ -327,7 +326,7 @@ impl Log {
     /// # Errors
     /// When the log is not a valid conversation.
     pub async fn has_begun(&self) -> Result<bool> {
-        Ok(self.transcript().await?.is_open())
+        self.read_chat(&Path::root(), Transcript::is_open).await
     }
 }
 

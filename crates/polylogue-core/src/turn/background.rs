@@ -273,8 +273,8 @@ impl crate::Log {
     /// The events of the chat `at` and of those within it after the event `since` that count for the chat around it.
     pub(crate) async fn events_within(&self, at: &crate::Path, since: u64) -> Vec<Arc<Event>> {
         let counts = |event: &&Arc<Event>| {
-            event.seq > since && (event.chat == *at || event.chat.is_within(at)) && counts_at_end(&event.body)
+            (event.chat == *at || event.chat.is_within(at)) && counts_at_end(&event.body)
         };
-        self.look(|events| events.iter().filter(counts).cloned().collect()).await
+        self.buffer.lock().await.since(since + 1).iter().filter(counts).cloned().collect()
     }
 }
