@@ -292,8 +292,11 @@ impl<'l> RunningChat<'l> {
     /// Lets all participants with an open turn act. Their messages are logged in the order of the requests: up to the
     /// first turn that is not done.
     async fn act(&mut self, chat: &Chat) -> Result<Option<Status>> {
-        let (mut end, answers) = (StepEnd::default(), self.tasks.answers());
-        for Done { request, act, trace } in self.take_turns(chat).await? {
+        let answers = self.tasks.answers();
+        let turns = self.take_turns(chat).await?;
+        // Sized exactly: space for more would be that of several large events.
+        let mut end = StepEnd { bodies: Vec::with_capacity(turns.len()), ..StepEnd::default() };
+        for Done { request, act, trace } in turns {
             end.add(&request, act, trace.failed_within);
             self.views.extend(trace.view);
             self.replies.extend(trace.within.iter().cloned());

@@ -215,7 +215,9 @@ impl<'a> Turn<'a> {
     }
 
     pub(crate) fn into_trace(mut self) -> Trace {
-        let appended = self.journal.split_off(self.returned);
+        // Nearly always nothing is replayed, and nothing is copied.
+        self.journal.drain(..self.returned);
+        let appended = self.journal;
         // Before the events that roll them back.
         let mut within = self.undone;
         within.append(&mut self.within);

@@ -60,8 +60,9 @@ impl EventBuffer {
         let first = self.next_seq();
         // All of them are marked before the first is added: parallel turns do not see each other.
         let origins = &self.totals.origins;
-        let event = |(seq, (inbox, body))| {
-            Arc::new(Event { seq, chat: at.clone(), time, ran_ms, inbox, body: origins.mark(at, body) })
+        let event = |(seq, (inbox, mut body))| {
+            origins.mark(at, &mut body);
+            Arc::new(Event { seq, chat: at.clone(), time, ran_ms, inbox, body })
         };
         let batch: Vec<Arc<Event>> = (first..).zip(bodies).map(event).collect();
         for event in &batch {

@@ -99,8 +99,8 @@ impl Origins {
     }
 
     /// Adds to the messages of `body` the sources of what their authors have read.
-    pub(crate) fn mark(&self, at: &Path, mut body: Body) -> Body {
-        match &mut body {
+    pub(crate) fn mark(&self, at: &Path, body: &mut Body) {
+        match body {
             Body::Message(message) => message.outside = self.read_by(at, &message.from, None),
             Body::Posted(message) if message.outside.is_empty() => message.outside = self.read_in(at),
             Body::Opened(opening) => {
@@ -111,7 +111,6 @@ impl Origins {
             }
             _ => {}
         }
-        body
     }
 }
 

@@ -266,6 +266,10 @@ impl Model for EndpointModel {
     }
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        let names = params.names();
+        if names.is_empty() {
+            return names;
+        }
         let (no_field, by_reasoning, others, lifetimes) = with_protocol!(self.api, P => {
             (P::NO_FIELD, P::REFUSED_BY_REASONING, P::ignored(params, &self.accepts), P::CACHE_LIFETIMES)
         });
@@ -286,7 +290,7 @@ impl Model for EndpointModel {
                 || reasons
                     && (by_reasoning.contains(name) || deviations.refuses_while_reasoning.contains(name))
         };
-        params.names().into_iter().filter(is_ignored).collect()
+        names.into_iter().filter(is_ignored).collect()
     }
 
     fn least_to_reason(&self, params: &Params) -> Option<u64> {

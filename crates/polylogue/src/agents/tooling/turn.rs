@@ -151,7 +151,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
     fn call_mode(&self) -> Option<CallMode> {
         let mode = self.begun().unwrap_or_else(|| self.support.calls());
         let quick = mode != CallMode::Native && self.is_private_question();
-        (!self.tools().is_empty() && !quick).then_some(mode)
+        (self.has_tools() && !quick).then_some(mode)
     }
 
     /// The way that this turn used in an earlier run: since then the model or its known capabilities can have changed.
@@ -188,6 +188,10 @@ impl<'w, 't> AssistantTurn<'w, 't> {
         // In a private turn, no other participant could run its tools.
         let others = self.agent.advertised.iter().filter(|_| !self.is_private());
         own.chain(others.map(|spec| OfferedTool { spec, prompted: None })).collect()
+    }
+
+    fn has_tools(&self) -> bool {
+        self.agent.offered().next().is_some() || !self.is_private() && !self.agent.advertised.is_empty()
     }
 
     /// The task of the turn, as text.
@@ -390,30 +394,24 @@ impl<'w, 't> AssistantTurn<'w, 't> {
 
     /// Makes `parts` the message, and keeps only what should stay of the turn in the history.
     pub(super) async fn say(&mut self, parts: Vec<Part>) -> Result<Act> {
-        let said = parts_text(&parts);
-        self.keep_said(&said);
-        self.end(parts, said).await
-    }
-
-    fn keep_said(&mut self, said: &str) {
         if self.keeps_trace() && !self.trace.is_empty() {
-            self.trace.push(HistoryEntry::Sent(said.into()));
+            self.trace.push(HistoryEntry::Sent(parts_text(&parts).into()));
         }
+        self.end(parts).await
     }
 
     /// Makes the output of a tool the message; with a full tool history it is the last entry.
     pub(super) async fn say_outcome(&mut self, parts: Vec<Part>) -> Result<Act> {
-        let said = parts_text(&parts);
         // This text is not from the model.
         self.cut = None;
-        self.end(parts, said).await
+        self.end(parts).await
     }
 
-    async fn end(&mut self, parts: Vec<Part>, said: String) -> Result<Act> {
+    async fn end(&mut self, parts: Vec<Part>) -> Result<Act> {
         if self.forgets {
             let mut words = std::mem::take(&mut self.trace);
             if words.is_empty() {
-                words.push(HistoryEntry::Sent(said.into()));
+                words.push(HistoryEntry::Sent(parts_text(&parts).into()));
             }
             words.retain(|words| !entry_text(words).trim().is_empty());
             self.turn.remember(words).await?;
@@ -477,9 +475,10 @@ pub(super) fn spoken(reply: &Reply, others: &[ToolCall]) -> Vec<Part> {
         Part::Thought(_) => false,
         part => !part.is_blank(),
     };
-    let mut parts: Vec<Part> = reply.parts.iter().filter(said).cloned().collect();
-    // Collecting allocates space for four parts, and the parts live as long as the conversation.
-    parts.shrink_to_fit();
+    let said = reply.parts.iter().filter(said);
+    // Sized exactly, because it is kept as long as the conversation.
+    let mut parts = Vec::with_capacity(said.clone().count());
+    parts.extend(said.cloned());
     parts
 }
 
