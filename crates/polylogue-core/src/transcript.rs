@@ -325,8 +325,10 @@ impl Transcript {
 
     /// Returns the messages of finished turns since the chat was opened last, without private ones.
     pub fn replies(&self) -> impl DoubleEndedIterator<Item = &TranscriptMessage> {
-        let since = self.opened;
-        self.messages().filter(move |line| line.source == MessageSource::Turn && line.seq > since)
+        let of_turn = |line: &TranscriptMessage| line.source == MessageSource::Turn;
+        let before = self.messages.iter().rposition(|line| of_turn(line) && line.seq <= self.opened);
+        let since = self.messages.get(before.map_or(0, |at| at + 1)..).unwrap_or_default();
+        since.iter().filter(move |line| of_turn(line) && !line.is_private())
     }
 
     /// Returns the last message of `who`, private or not.

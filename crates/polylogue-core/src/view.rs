@@ -91,6 +91,8 @@ pub struct View {
 struct Mark {
     entries: usize,
     chain: Chain,
+    weight: usize,
+    most_tokens: InputTokens,
 }
 
 impl View {
@@ -276,7 +278,8 @@ impl View {
     }
 
     const fn mark(&self) -> Mark {
-        Mark { entries: self.entries.len(), chain: self.chain }
+        let Self { chain, weight, most_tokens, .. } = *self;
+        Mark { entries: self.entries.len(), chain, weight, most_tokens }
     }
 
     fn prompted(&mut self, text: &Arc<str>) {
@@ -424,7 +427,7 @@ impl View {
     fn push(&mut self, entry: Entry) {
         let entry = if self.options.calls_as_text { entry_as_text(entry) } else { entry };
         self.chain = self.chain.link(&entry);
-        self.weight += self.weigh(&entry);
+        self.weight += self.options.window.weigh(&entry);
         self.most_tokens = self.most_tokens.and(entry.most_tokens());
         // The result of a call in the opening stays as the call does, however late it comes.
         if self.pinned == self.entries.len() && matches!(entry, Entry::Tool { .. }) {

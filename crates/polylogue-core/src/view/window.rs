@@ -15,8 +15,7 @@ impl View {
         self.summary.take_if(|_| mark.entries <= self.pinned);
         self.measured.take_if(|(_, entries)| *entries > mark.entries);
         self.awaited.clear();
-        self.chain = mark.chain;
-        self.weigh_again();
+        (self.chain, self.weight, self.most_tokens) = (mark.chain, mark.weight, mark.most_tokens);
         self.encoded = EncodeCache::default();
     }
 
@@ -43,23 +42,13 @@ impl View {
 
     /// After entries were removed or changed.
     fn weigh_again(&mut self) {
-        self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
-        self.most_tokens =
-            self.entries.iter().map(Entry::most_tokens).fold(InputTokens::default(), InputTokens::and);
+        (self.weight, self.most_tokens) = size_of(self.options.window, &self.entries);
     }
 
     pub(super) const fn limit(&self) -> usize {
         match self.options.window {
             Window::All => usize::MAX,
             Window::Messages(limit) | Window::Tokens(limit) => limit,
-        }
-    }
-
-    pub(super) fn weigh(&self, entry: &Entry) -> usize {
-        match self.options.window {
-            Window::All => 0,
-            Window::Messages(_) => 1,
-            Window::Tokens(_) => tokens(entry),
         }
     }
 
@@ -75,8 +64,8 @@ impl View {
             if weight <= target {
                 break;
             }
-            weight -=
-                self.entries.get(cut..start).unwrap_or_default().iter().map(|e| self.weigh(e)).sum::<usize>();
+            let dropped = self.entries.get(cut..start).unwrap_or_default().iter();
+            weight -= dropped.map(|entry| self.options.window.weigh(entry)).sum::<usize>();
             cut = start;
         }
         if cut > self.pinned {
@@ -98,7 +87,9 @@ impl View {
         let partial = self.partial.as_mut().map(|(mark, _)| mark);
         for mark in [self.private_turn.as_mut(), self.begun.as_mut(), partial].into_iter().flatten() {
             mark.entries = moved(mark.entries);
-            mark.chain = chain_of(self.entries.get(..mark.entries).unwrap_or_default());
+            let before = self.entries.get(..mark.entries).unwrap_or_default();
+            mark.chain = chain_of(before);
+            (mark.weight, mark.most_tokens) = size_of(self.options.window, before);
         }
     }
 
@@ -138,6 +129,23 @@ impl View {
             || pinned.last().is_some_and(|entry| is_others(&entry));
         if is_replaced { Vec::new() } else { vec![Entry::user(LEFT_OUT)] }
     }
+}
+
+impl Window {
+    /// What an entry counts toward its limit.
+    pub(super) fn weigh(self, entry: &Entry) -> usize {
+        match self {
+            Self::All => 0,
+            Self::Messages(_) => 1,
+            Self::Tokens(_) => tokens(entry),
+        }
+    }
+}
+
+/// What `entries` count toward the limit of `window`, and their most tokens.
+fn size_of(window: Window, entries: &[Entry]) -> (usize, InputTokens) {
+    let weight = entries.iter().map(|entry| window.weigh(entry)).sum();
+    (weight, entries.iter().map(Entry::most_tokens).fold(InputTokens::default(), InputTokens::and))
 }
 
 /// Estimated at four ASCII characters or one other character each.

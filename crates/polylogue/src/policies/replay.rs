@@ -1,8 +1,9 @@
 //! Replays a chat, for policies that find their position in it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use polylogue_core::{Body, Chooser, Message, Name, Transcript, TurnRequest};
+use polylogue_core::{Body, Chooser, Event, Message, Name, Transcript, TurnRequest};
 
 /// How a message was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl<'a> Replay<'a> {
         let (mut steps, mut results) = (Vec::new(), Vec::new());
         let (mut begun, mut begin): (&[TurnRequest], usize) = (&[], 0);
         let mut working: Vec<&Name> = Vec::new();
-        for (end, event) in chat.events().iter().enumerate() {
+        for (end, event) in chat.events().iter().enumerate().skip(first_since_opened(chat)) {
             let (who, message) = match &event.body {
                 Body::TurnStarted { turns: requests } => {
                     (begun, begin) = (requests, end);
@@ -143,6 +144,16 @@ impl<'a> Replay<'a> {
         let found = rest.iter().position(|step| step.kind == kind && step.who == who)?;
         Some(self.at + found)
     }
+}
+
+/// The index of the first event that counts since the chat was last opened: that with which the turns began that were open then.
+fn first_since_opened(chat: &Transcript) -> usize {
+    let events = chat.events();
+    let is_opened = |event: &Arc<Event>| matches!(event.body, Body::Reopened { message: Some(_), .. });
+    let opened = events.iter().rposition(is_opened).unwrap_or_default();
+    let before = events.get(..opened).unwrap_or_default();
+    let is_begun = |event: &Arc<Event>| matches!(event.body, Body::TurnStarted { .. });
+    before.iter().rposition(is_begun).unwrap_or_default()
 }
 
 /// The participants who joined late since the chat was last opened, in order, with the indices of these events in
