@@ -36,20 +36,26 @@ impl From<StoreError> for NotStored {
 
 /// What this process has stored, so that calls at the same time do not exceed the limits together.
 #[derive(Debug, Default)]
-pub(super) struct ResultAccount(Mutex<BTreeMap<BlobId, u64>>);
+pub(super) struct ResultAccount(Mutex<Results>);
+
+/// Results by id, with their sizes.
+#[derive(Debug, Default)]
+struct Results {
+    all: BTreeMap<BlobId, u64>,
+    /// How many events of the log are counted.
+    known: usize,
+}
 
 impl ResultAccount {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<BlobId, u64>> {
+    fn results(&self) -> MutexGuard<'_, Results> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn reserve(
-        &self,
-        logged: BTreeMap<BlobId, u64>,
-        stored: &StoredResult,
-    ) -> Result<(), NotStored> {
-        let mut all = self.all();
-        all.extend(logged);
+    /// Reserves space for `stored` next to the results of the log `events`.
+    pub(super) fn reserve(&self, events: &[Arc<Event>], stored: &StoredResult) -> Result<(), NotStored> {
+        let Results { all, known } = &mut *self.results();
+        all.extend(referred(events.get(*known..).unwrap_or_default()));
+        *known = events.len();
         let total = all.values().fold(stored.bytes, |sum, bytes| sum.saturating_add(*bytes));
         if all.contains_key(&stored.id) {
             return Ok(());
@@ -61,8 +67,11 @@ impl ResultAccount {
         Ok(())
     }
 
+    /// Releases what was reserved for a result that could not be stored, unless the log refers to it: that is counted again.
     pub(super) fn release(&self, id: &BlobId) {
-        self.all().remove(id);
+        let mut results = self.results();
+        results.all.remove(id);
+        results.known = 0;
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::blobs::Blobs;
-use super::result_account::{NotStored, referred};
+use super::result_account::NotStored;
 use super::{Body, Event, Store as _};
 use crate::{BlobId, Log, StoreError, StoredResult};
 
@@ -57,8 +57,7 @@ impl<'a> StoredResults<'a> {
         if stored.bytes > StoredResult::MAX_BYTES {
             return Err(NotStored::TooLarge);
         }
-        let logged = log.look(referred).await;
-        log.results.reserve(logged, &stored)?;
+        log.look(|events| log.results.reserve(events, &stored)).await?;
         match log.store.store_blob(&log.id, &stored.id, text.as_bytes()).await {
             Ok(true) => Ok(stored),
             failed => {
