@@ -80,24 +80,25 @@ impl Cli {
 /// Behind the options that its own command has.
 const LAST: usize = 100;
 
-/// What a newcomer does first, and what the program says by its exit code.
-const AFTER_HELP: &str = "First steps:
+/// Exit codes, and what a newcomer does first. The first steps are the last lines: the help is longer than most screens, and its end is what
+/// a terminal shows.
+const AFTER_HELP: &str = "Exit codes:
+  0  done, also by `max_turns` in `stop`
+  1  failed
+  2  bad usage or team file
+  3  a limit on turns, calls, time or depth, or a loop
+  4  a limit on tokens or cost
+  5  waiting for a person
+  6  stopped by you, or a person has left
+  7  no output: no participant said anything
+  8  done, but the result is truncated
+
+First steps:
   polylogue run demo:trading-bot        a demonstration, without a model
   polylogue chat -m ollama:llama3.2     a chat with one model
   polylogue new                         writes a team file, `team.yaml`
   polylogue run team.yaml \"YOUR TASK\"   runs the team on a task
-  polylogue show last                   shows the last conversation again
-
-Exit codes:
-  0  done, also by `max_turns` in `stop`
-  1  failed
-  2  bad usage or team file
-  3  a limit on turns, calls or time
-  4  a limit on tokens or cost
-  5  waiting for a person
-  6  stopped by you, or a person has left
-  7  no output: no participant spoke
-  8  done, but the result is truncated";
+  polylogue show last                   shows the last conversation again";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Color {

@@ -75,7 +75,7 @@ Exit codes, the first that applies:
   4, 3  rows are left: the budget is used up, of tokens and money (4), or of calls and time (3)
   6     rows are left: the batch was stopped
   5     rows wait for people
-  4, 3  rows reached their own limit, on tokens and money (4), or on turns and calls (3)
+  4, 3  rows reached their own limit, on tokens and money (4), or on turns, calls and time, or by a loop (3)
   6     rows were stopped
   7     rows have no output
   0     every row is done";

@@ -14,8 +14,8 @@ use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The first line of the output is the URL. The line `token` has a token for programs; it is made and printed at the first start \
-    only, if only this machine can connect. `polylogue token new` makes others. The line `page` has a link that logs a browser in; it works once, \
+    after_help = "The first line of the output is the URL. The line `token` has a token for programs: it is made and printed only if there is no \
+    token yet, and only this machine can connect. `polylogue token new` makes others. The line `page` has a link that logs a browser in once, \
     within ten minutes. `polylogue token link` makes others."
 )]
 pub(crate) struct Serve {

@@ -382,23 +382,23 @@ fn the_whole_of_the_help() {
               --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
           -v, --verbose...     Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
 
+        Exit codes:
+          0  done, also by `max_turns` in `stop`
+          1  failed
+          2  bad usage or team file
+          3  a limit on turns, calls, time or depth, or a loop
+          4  a limit on tokens or cost
+          5  waiting for a person
+          6  stopped by you, or a person has left
+          7  no output: no participant said anything
+          8  done, but the result is truncated
+
         First steps:
           polylogue run demo:trading-bot        a demonstration, without a model
           polylogue chat -m ollama:llama3.2     a chat with one model
           polylogue new                         writes a team file, `team.yaml`
           polylogue run team.yaml "YOUR TASK"   runs the team on a task
           polylogue show last                   shows the last conversation again
-
-        Exit codes:
-          0  done, also by `max_turns` in `stop`
-          1  failed
-          2  bad usage or team file
-          3  a limit on turns, calls or time
-          4  a limit on tokens or cost
-          5  waiting for a person
-          6  stopped by you, or a person has left
-          7  no output: no participant spoke
-          8  done, but the result is truncated
     "#]].assert_eq(&home.run(&["--help"]).ok().out);
     expect![[r#"
         Resume a conversation; with a message, also one that has ended
