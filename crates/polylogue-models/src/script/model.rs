@@ -208,12 +208,15 @@ impl Expectation {
         if let (Some(expected), Some(last)) = (&self.last, request.entries.last())
             && !text_of(last.parts()).contains(&**expected)
         {
-            return Err(format!("the last entry does not hold `{expected}`; it is `{}`", last_text(last)));
+            return Err(format!(
+                "the last message does not contain `{expected}`; it is `{}`",
+                last_text(last)
+            ));
         }
         let system = request.system.unwrap_or_default();
         if let Some(expected) = self.system.as_ref().filter(|expected| !system.contains(&***expected)) {
             return Err(format!(
-                "the system text does not hold `{expected}`; it is `{}`",
+                "the system message does not contain `{expected}`; it is `{}`",
                 excerpt(system, 200)
             ));
         }

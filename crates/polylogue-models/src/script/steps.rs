@@ -170,7 +170,7 @@ pub struct ScriptError {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
-    /// A text that the last entry contains.
+    /// A text that the last message contains, or the last result of a tool if the request ends with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
     /// A text that the system message contains.

@@ -246,11 +246,11 @@ async fn a_request_that_is_not_as_expected_is_refused() {
 
     asked.system = None;
     let error = asked.of(&model).await.unwrap_err();
-    assert!(error.message.ends_with("the system text does not hold `a cobbler`; it is ``"), "{error}");
+    assert!(error.message.ends_with("the system message does not contain `a cobbler`; it is ``"), "{error}");
 
     asked.entries = vec![Entry::user("Mend the right shoe!")];
     let error = asked.of(&model).await.unwrap_err();
-    let flaw = "the last entry does not hold `left shoe`; it is `Mend the right shoe!`";
+    let flaw = "the last message does not contain `left shoe`; it is `Mend the right shoe!`";
     assert!(error.message.ends_with(flaw), "{error}");
 }
 
