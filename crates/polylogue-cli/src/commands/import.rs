@@ -1,16 +1,17 @@
 //! `polylogue import`: a definition of AutoGen as a team file.
 
-use std::io;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use polylogue_import::{Imported, import};
 use polylogue_team::Overrides;
 
-use super::write_data;
+use super::{write_data, write_file};
 use crate::error::{CliError, Exit};
 use crate::stderr::print_note;
-use crate::text_arg::{read_file, utf8};
-use crate::{args, place, whole_file};
+use crate::text_arg::unreadable;
+use crate::{args, place};
 
 /// The largest definition that is read: as for team files.
 const LARGEST: u64 = 4 << 20;
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &args::Import) -> Result<Exit, CliError> {
         CliError::usage(format!("`{shown}` cannot be imported: {error}")).hint(TAKES)
     })?;
     match &args.output {
-        Some(path) => create(path, &imported.yaml, args.force)?,
+        Some(path) => write_file(path, &imported.yaml, args.force)?,
         None => write_data(&imported.yaml)?,
     }
     Ok(report(&imported, args.output.as_deref()))
@@ -48,21 +49,6 @@ pub(crate) fn run(args: &args::Import) -> Result<Exit, CliError> {
 fn read(path: &Path) -> Result<String, CliError> {
     let text = read_file(path, LARGEST).and_then(utf8);
     text.map_err(|why| CliError::usage(format!("`{}` cannot be read: {why}", path.display())))
-}
-
-/// Writes a new file; one that is there only if that is wished.
-fn create(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
-    let written = match force {
-        true => whole_file::replace(path, text),
-        false => whole_file::create(path, text.as_bytes()),
-    };
-    written.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            CliError::usage(format!("the file `{}` already exists", path.display()))
-                .hint("`--force` writes over it")
-        }
-        _ => CliError::failed(format!("`{}` cannot be written: {error}", path.display())),
-    })
 }
 
 fn report(imported: &Imported, output: Option<&Path>) -> Exit {

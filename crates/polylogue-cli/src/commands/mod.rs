@@ -36,12 +36,14 @@ pub(crate) mod verify;
 pub(crate) mod waiting;
 pub(crate) mod worker;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
 
 use crate::error::CliError;
 use crate::screen::text::Line;
 use crate::screen::{Sanitized, Size, Style};
-use crate::text_arg::{read_up_to, utf8};
+use crate::text_arg::unreadable;
+use crate::whole_file;
 
 /// Writes to the output what a terminal can be shown. A closed output is not an error.
 pub(crate) fn write(text: &Sanitized) -> Result<(), CliError> {
@@ -74,6 +76,19 @@ fn write_unchanged(text: &str) -> Result<(), CliError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a team file where the user names it: over an existing one only with `force`.
+fn write_file(file: &Path, text: &str, force: bool) -> Result<(), CliError> {
+    let written = match force {
+        true => whole_file::replace(file, text),
+        false => whole_file::create(file, text.as_bytes()),
+    };
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => CliError::usage(format!("`{}` exists", file.display()))
+            .hint("name another file, or overwrite it with `--force`"),
+        _ => CliError::failed(format!("`{}` cannot be written: {error}", file.display())),
+    })
 }
 
 /// The name of standard input in findings.

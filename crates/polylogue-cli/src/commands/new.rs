@@ -5,7 +5,7 @@ use std::path::Path;
 
 use polylogue_config::suggest;
 
-use super::{write_data, write_rows};
+use super::{write_data, write_file, write_rows};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::place::shell_word;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &args::new::New) -> Result<Exit, CliError> {
         write_data(template.text)?;
         return Ok(Exit::Done);
     }
-    save(&args.file, args.force, &renamed(template, &args.file))?;
+    write_file(&args.file, &renamed(template, &args.file), args.force)?;
     save_files(template, args.file.parent().unwrap_or(Path::new("")))?;
     let file = shell_word(&args.file);
     match &demo {
@@ -115,19 +115,4 @@ fn save_files(template: &Template, folder: &Path) -> Result<(), CliError> {
         }
     }
     Ok(())
-}
-
-fn save(file: &Path, force: bool, text: &str) -> Result<(), CliError> {
-    let written = match force {
-        true => whole_file::replace(file, text),
-        false => whole_file::create(file, text.as_bytes()),
-    };
-    match written {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            Err(CliError::usage(format!("`{}` exists", file.display()))
-                .hint("name another file, or overwrite it with `--force`"))
-        }
-        Err(error) => Err(CliError::failed(format!("`{}` cannot be written: {error}", file.display()))),
-    }
 }

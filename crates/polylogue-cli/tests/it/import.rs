@@ -62,8 +62,8 @@ fn a_team_of_autogen_studio_is_imported_checked_and_run() {
 
     expect![[r#"
         --- 2
-        error (config): the file `team.yaml` already exists
-          hint: `--force` writes over it
+        error (config): `team.yaml` exists
+          hint: name another file, or overwrite it with `--force`
     "#]]
     .assert_eq(&home.run(&["import", definition, "-o", "team.yaml"]).exits(2).masked(&home));
     home.run(&["import", definition, "-o", "team.yaml", "--force"]).ok();
