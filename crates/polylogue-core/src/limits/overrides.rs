@@ -51,7 +51,7 @@ impl LimitOverrides {
     pub(crate) fn unraised(self, changes: &[Arc<str>]) -> Option<String> {
         let amounts = Self { reply_tokens: None, on_limit: None, ..self };
         (changes.is_empty() && !amounts.is_empty()).then(|| {
-            "it would raise no limit: what is given is allowed beyond what was used so far".to_owned()
+            "it would raise no limit: an amount counts in addition to what was used so far".to_owned()
         })
     }
 

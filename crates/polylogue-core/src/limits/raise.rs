@@ -200,7 +200,7 @@ fn lowered<T: Ord + Copy>(
     };
     (total < limit).then(|| {
         let (limit, total) = (shown(limit), shown(total));
-        format!("it would lower the limit of {limit} to {total}: what is given is allowed beyond what was used so far")
+        format!("it would lower the limit of {limit} to {total}: an amount counts in addition to what was used so far")
     })
 }
 
