@@ -1,7 +1,5 @@
 //! `polylogue import`: a definition of AutoGen as a team file.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use polylogue_import::{Imported, import};
@@ -10,7 +8,7 @@ use polylogue_team::Overrides;
 use super::{write_data, write_file};
 use crate::error::{CliError, Exit};
 use crate::stderr::print_note;
-use crate::text_arg::unreadable;
+use crate::text_arg::{read_file, utf8};
 use crate::{args, place};
 
 /// The largest definition that is read: as for team files.

@@ -36,13 +36,13 @@ pub(crate) mod verify;
 pub(crate) mod waiting;
 pub(crate) mod worker;
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use crate::error::CliError;
 use crate::screen::text::Line;
 use crate::screen::{Sanitized, Size, Style};
-use crate::text_arg::unreadable;
+use crate::text_arg::{read_up_to, utf8};
 use crate::whole_file;
 
 /// Writes to the output what a terminal can be shown. A closed output is not an error.
