@@ -4,12 +4,49 @@
 //! tokens, without discounts for batches or hours of the day. Prices change: the table has a date, and a model can be
 //! given another price.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use polylogue_core::{Capabilities, Capability, Price, PriceTier};
 use serde::Deserialize;
 
 use crate::provider::Provider;
 
 const TABLE: &str = include_str!("../data/models.jsonl");
+
+/// The rows of the table by provider, each with the name of its model. The text is split only once, because a worker looks models up dozens
+/// of times for each conversation that it opens.
+static ROWS: LazyLock<BTreeMap<&'static str, Vec<Row>>> = LazyLock::new(|| {
+    let mut rows: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
+    for (provider, row) in TABLE.lines().filter_map(Row::read) {
+        rows.entry(provider).or_default().push(row);
+    }
+    rows
+});
+
+/// A row as text.
+struct Row {
+    model: &'static str,
+    line: &'static str,
+}
+
+impl Row {
+    /// A line of the table, with its provider. `None` for the head of the table.
+    fn read(line: &'static str) -> Option<(&'static str, Self)> {
+        let (provider, rest) = line.strip_prefix("{\"provider\":\"")?.split_once("\",\"model\":\"")?;
+        let (model, _) = rest.split_once('"')?;
+        Some((provider, Self { model, line }))
+    }
+
+    fn known(&self) -> Option<KnownModel> {
+        serde_json::from_str(self.line).ok()
+    }
+
+    /// Those of the provider that the table calls so.
+    fn of(provider: &str) -> impl Iterator<Item = &'static Self> + use<> {
+        ROWS.get(provider).into_iter().flatten()
+    }
+}
 
 /// Parts of the names of models that reason unless a request says otherwise, which the table does not tell. Earlier models that decide
 /// themselves how much they reason do so only where a request has the field `thinking`
@@ -94,12 +131,8 @@ impl KnownModel {
     pub fn find(provider: &str, model: &str) -> Option<Self> {
         let (provider, prefix) = place(provider);
         let model = plain(provider, model).strip_prefix(prefix)?;
-        let begin = format!("{{\"provider\":\"{provider}\",\"model\":\"");
-        let rows =
-            TABLE.lines().filter_map(|line| Some((line, line.strip_prefix(&begin)?.split_once('"')?.0)));
-        let fits = |row: &(&str, &str)| model.strip_prefix(row.1).is_some_and(is_edition);
-        let (line, _) = rows.filter(fits).max_by_key(|(_, name)| name.len())?;
-        serde_json::from_str(line).ok()
+        let fits = |row: &&Row| model.strip_prefix(row.model).is_some_and(is_edition);
+        Row::of(provider).filter(fits).max_by_key(|row| row.model.len())?.known()
     }
 
     /// Returns the rows of `provider`, with the names of its models as it has them.
@@ -110,8 +143,8 @@ impl KnownModel {
     /// ```
     pub fn of(provider: &str) -> impl Iterator<Item = Self> {
         let (provider, prefix) = place(provider);
-        let own = move |known: &Self| known.provider == provider;
-        Self::all().filter(own).map(move |known| Self { model: format!("{prefix}{}", known.model), ..known })
+        let own = Row::of(provider).filter_map(Row::known);
+        own.map(move |known| Self { model: format!("{prefix}{}", known.model), ..known })
     }
 
     /// Returns all rows, sorted by provider and model.
@@ -151,9 +184,8 @@ impl KnownModel {
     /// their pages.
     pub(crate) fn reads_documents(&self) -> Option<bool> {
         let reads = self.has("documents")?;
-        let some_do = || {
-            Self::all().any(|other| other.provider == self.provider && other.has("documents") == Some(true))
-        };
+        let does = |other: Self| other.has("documents") == Some(true);
+        let some_do = || Row::of(&self.provider).filter_map(Row::known).any(does);
         (reads || self.has("vision") == Some(false) || !some_do()).then_some(reads)
     }
 
@@ -240,6 +272,8 @@ mod tests {
         }
         let providers: BTreeSet<_> = seen.iter().map(|(provider, _)| provider).collect();
         assert_eq!(KnownModel::all().count(), seen.len());
+        let found = ROWS.values().flatten().filter_map(Row::known).count();
+        assert_eq!(found, seen.len(), "every row can be looked up");
         assert!(seen.len() >= 500, "{} models", seen.len());
         assert!(providers.len() >= 15, "{providers:?}");
         let count = TABLE.lines().next().and_then(|head| head.split_once("\"models\":"));

@@ -257,7 +257,7 @@ impl Prices {
     /// assert_eq!(price("vllm", "https://gpu.example.com/v1", "qwen3"), None);
     /// ```
     pub fn at(&self, provider: &str, base_url: &str, model: &str, day: Day) -> Option<Price> {
-        let hosts = Provider::all().iter().filter(|other| other.has_host_of(base_url));
+        let hosts = Provider::of_host(base_url);
         let of_hosts: Vec<Option<Price>> = hosts.map(|host| self.of(host.name(), model, day)).collect();
         let named = match self.own(provider, model, day) {
             Some(own) => Some(own.clone()),

@@ -3,6 +3,7 @@
 mod vertex;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind};
 use polylogue_http::{Env, Key, Proxies};
@@ -269,10 +270,17 @@ impl Provider {
 
     /// Whether `url` is at the host of its default address.
     pub(crate) fn has_host_of(&self, url: &str) -> bool {
-        let host = |url: &str| {
-            url::Url::parse(url.trim()).ok()?.host_str().map(|host| host.trim_end_matches('.').to_owned())
-        };
-        !self.is_local() && host(self.base_url).is_some_and(|own| host(url) == Some(own))
+        Self::of_host(url).any(|provider| provider.name == self.name)
+    }
+
+    /// The providers whose default address is at the host of `url`.
+    pub(crate) fn of_host(url: &str) -> impl Iterator<Item = &'static Self> + use<> {
+        static HOSTS: LazyLock<Vec<(String, &'static Provider)>> = LazyLock::new(|| {
+            let others = PROVIDERS.iter().filter(|provider| !provider.is_local());
+            others.filter_map(|provider| Some((host_of(provider.base_url)?, provider))).collect()
+        });
+        let host = host_of(url);
+        HOSTS.iter().filter(move |(own, _)| host.as_ref() == Some(own)).map(|(_, provider)| *provider)
     }
 
     /// Returns the configuration, with an address from `env`, for keys of `variables` instead of its own: Vertex AI takes its
@@ -461,6 +469,10 @@ impl Provider {
             _ => "set it to the endpoint's base URL, such as `http://127.0.0.1:8000/v1`",
         })
     }
+}
+
+fn host_of(url: &str) -> Option<String> {
+    url::Url::parse(url.trim()).ok()?.host_str().map(|host| host.trim_end_matches('.').to_owned())
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use polylogue::layers::code::CodeBlock;
 use polylogue::tools::Approval;
 use polylogue::tools::approval::{ApprovalRequest, Decision, is_like_tool};
-use polylogue::{Result, Tool as _};
+use polylogue::Result;
 use polylogue_config::{At, Config};
 use polylogue_http::host_of;
 use polylogue_tools::command::Declaration;
 use serde_json::{Value, json};
 
-use crate::built_in::{changes_files, file_tool_names, known_tools, runs_programs};
+use crate::built_in::{changes_files, file_tool_names, known_tool_names, runs_programs};
 use crate::condition::{CallCondition, CodeCondition};
 use crate::path::Paths;
 use crate::rules::{Action, Rules};
@@ -191,8 +191,7 @@ impl Approver {
 /// The tools of this program: their names say what they are.
 fn built_in() -> BTreeSet<String> {
     let memory = ["remember", "recall", "forget"].map(str::to_owned);
-    let known = known_tools().into_iter().map(|tool| tool.spec().name.clone());
-    known.chain(file_tool_names()).chain(memory).collect()
+    known_tool_names().chain(file_tool_names().iter().cloned()).chain(memory).collect()
 }
 
 /// The host of an address that a model wrote. Some tools take one without a scheme, such as `example.org/a`, and browsers one within

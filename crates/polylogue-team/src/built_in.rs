@@ -1,9 +1,11 @@
 //! Built-in tools, by their names.
 
+use std::sync::LazyLock;
+
 use polylogue::Tool as _;
 use polylogue::tools::GetHistory;
 use polylogue::tools::state::{GetState, SetState};
-use polylogue_core::{AnyTool, StateScope};
+use polylogue_core::{AnyTool, StateScope, ToolSpec};
 use polylogue_tools::code::{Sandbox, javascript, python, shell};
 use polylogue_tools::web::{AnySearch, Pages, web_fetch, web_search};
 use polylogue_tools::{Calculator, Chess, HighLow};
@@ -95,33 +97,67 @@ pub(crate) fn file_tools(_: &WorkFiles) -> Vec<AnyTool> {
     Vec::new()
 }
 
-/// The names of the tools that [`FILES`] stands for.
-pub(crate) fn file_tool_names() -> Vec<String> {
-    let tools = file_tools(&WorkFiles::of(&Sandbox::enclosed("work")));
+/// What is known of tools without a team. It is made once, because each team that is read or built looks it up many times.
+struct Known {
+    built_in: Vec<String>,
+    files: Vec<String>,
+    /// Those that work in a directory.
+    work: Vec<String>,
+    /// Those that are described in a file's checks, whatever they will work on.
+    all: Vec<ToolSpec>,
+}
+
+static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+    let sandbox = Sandbox::enclosed("work");
+    let (built_in, work) = (built_in_tools(), work_tools(&sandbox));
+    let web = [web_search(AnySearch::new(Pages::default())), web_fetch(None, None)];
+    let all = built_in.iter().chain(&work).chain(&web);
+    Known {
+        built_in: names_of(&built_in),
+        files: names_of(&file_tools(&WorkFiles::of(&sandbox))),
+        work: names_of(&work),
+        all: all.map(|tool| tool.spec().clone()).collect(),
+    }
+});
+
+fn names_of(tools: &[AnyTool]) -> Vec<String> {
     tools.iter().map(|tool| tool.spec().name.clone()).collect()
 }
 
+/// The tool `name` of [`built_in_tools`].
+pub(crate) fn built_in_tool(name: &str) -> Option<AnyTool> {
+    let at = KNOWN.built_in.iter().position(|own| own == name)?;
+    built_in_tools().into_iter().nth(at)
+}
+
+/// Whether the tool `name` is one of [`built_in_tools`].
+pub(crate) fn is_built_in_tool(name: &str) -> bool {
+    KNOWN.built_in.iter().any(|own| own == name)
+}
+
+/// The names of the tools that [`FILES`] stands for.
+pub(crate) fn file_tool_names() -> &'static [String] {
+    &KNOWN.files
+}
+
 /// The tools that are described in a file's checks, whatever they will work on.
-pub(crate) fn known_tools() -> Vec<AnyTool> {
-    let mut tools = built_in_tools();
-    tools.extend(work_tools(&Sandbox::enclosed("work")));
-    tools.extend([web_search(AnySearch::new(Pages::default())), web_fetch(None, None)]);
-    tools
+pub(crate) fn known_tools() -> &'static [ToolSpec] {
+    &KNOWN.all
 }
 
 /// The names of the tools that are described in a file's checks.
 pub(crate) fn known_tool_names() -> impl Iterator<Item = String> {
-    known_tools().into_iter().map(|tool| tool.spec().name.clone())
+    KNOWN.all.iter().map(|spec| spec.name.clone())
 }
 
 /// The names of the tools that work in a directory.
-pub(crate) fn work_tool_names() -> impl Iterator<Item = String> {
-    work_tools(&Sandbox::enclosed("work")).into_iter().map(|tool| tool.spec().name.clone())
+pub(crate) fn work_tool_names() -> &'static [String] {
+    &KNOWN.work
 }
 
 /// Whether the tool `name` needs a work directory.
 pub(crate) fn is_work_tool(name: &str) -> bool {
-    name == FILES || work_tool_names().any(|tool| tool == name)
+    name == FILES || KNOWN.work.iter().any(|tool| tool == name)
 }
 
 /// Whether calls of the tool `name` change files of the work directory.

@@ -25,7 +25,7 @@ pub(crate) struct Paths {
 
 impl Paths {
     pub(crate) fn new(work: Option<WorkFiles>, commands: impl Iterator<Item = String>) -> Self {
-        Self { work, tools: work_tool_names().chain(commands).collect() }
+        Self { work, tools: work_tool_names().iter().cloned().chain(commands).collect() }
     }
 
     /// The paths among the arguments of `call`.

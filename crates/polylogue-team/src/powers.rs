@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use polylogue_config::Config as _;
-use polylogue_core::Tool as _;
 use serde_json::{Map, Value, json};
 
-use crate::built_in::built_in_tools;
+use crate::built_in::is_built_in_tool;
 use crate::team::Team;
 
 /// Keys whose entries each are something that a team can use: programs, servers, addresses, keys of providers, prices, files.
@@ -124,8 +123,7 @@ fn acts(keys: &Map<String, Value>, value: &Value, place: &str, found: &mut BTree
         let name = name_of(&item);
         // A server of MCP can have the name of any tool.
         let is_server = item.get("mcp").is_some();
-        let is_built_in = |name: &String| built_in_tools().iter().any(|tool| *tool.spec().name == **name);
-        if !is_server && name.as_ref().is_some_and(is_built_in) {
+        if !is_server && name.as_deref().is_some_and(is_built_in_tool) {
             continue;
         }
         let place = name.map_or_else(|| place.to_owned(), |name| join(place, &name));

@@ -6,7 +6,7 @@ use polylogue::tools::results::LargeResults;
 use polylogue::tools::search::ToolSearch;
 use polylogue_config::types::Text;
 use polylogue_config::{At, Config, Illegal, NameKind, Ref};
-use polylogue_core::{AnyTool, Money, StateScope, Tool as _, ToolResult};
+use polylogue_core::{AnyTool, Money, StateScope, ToolResult};
 use polylogue_tools::LimitedTool;
 use serde_json::{Map, Value};
 
@@ -279,9 +279,7 @@ impl ToolEntry {
 /// Reports arguments in the examples of tools that these do not take, and those that they need.
 pub(crate) fn check_examples(tools: &[At<ToolEntry>], report: &mut Report<'_>) {
     for own in tools.iter().filter_map(|given| given.own()).filter(|own| !own.examples.is_empty()) {
-        let known = known_tools();
-        let found = known.iter().map(|tool| tool.spec()).find(|spec| spec.name == **own.tool);
-        if let Some(spec) = found {
+        if let Some(spec) = known_tools().iter().find(|spec| spec.name == **own.tool) {
             own.examples
                 .iter()
                 .for_each(|example| check_args(&example.args, &spec.name, &spec.parameters, report));

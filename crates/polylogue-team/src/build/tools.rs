@@ -10,7 +10,7 @@ use polylogue_tools::command::Command;
 use super::builder::{AgentBuilder, BuildScope};
 use super::resources::ToolFactory;
 use crate::agent::{Agent, ModelKeys};
-use crate::built_in::{FILES, built_in_tools, file_tools, is_work_tool, of_one_chat, work_tools};
+use crate::built_in::{FILES, built_in_tool, file_tools, is_work_tool, of_one_chat, work_tools};
 use crate::set::Set as _;
 use crate::tooling::ToolLimits;
 use crate::working::{AgentTool, CodeExecution, Language};
@@ -43,7 +43,7 @@ impl<'a> AgentBuilder<'a> {
 
     /// The tools that `name` stands for, and what those of the work directory share.
     fn found(&self, name: &str) -> Result<(Vec<AnyTool>, Option<&ToolFactory>)> {
-        if let Some(tool) = built_in_tools().into_iter().find(|tool| tool.spec().name == name) {
+        if let Some(tool) = built_in_tool(name) {
             return Ok((vec![tool], None));
         }
         if let Some(command) = self.team.commands.iter().find(|command| command.name == name) {

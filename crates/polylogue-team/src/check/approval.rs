@@ -124,7 +124,7 @@ impl Tools {
 
     fn add(&mut self, team: &Team, name: &str) {
         match name {
-            FILES => self.names.extend(file_tool_names()),
+            FILES => self.names.extend(file_tool_names().iter().cloned()),
             name => {
                 // That of a service stands for its operations.
                 self.names.extend(team.operations(name).into_iter().map(|(_, one)| one.name.clone()));

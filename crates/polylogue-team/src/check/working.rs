@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use polylogue::policies::handoff::Handoff;
 use polylogue::tools::background::TASK_TOOLS;
 use polylogue_config::At;
-use polylogue_core::{Name, Tool as _};
+use polylogue_core::Name;
 use polylogue_tools::code::Sandbox;
 use polylogue_tools::command::{Command, Declaration, Words};
 
@@ -39,14 +39,13 @@ fn check_commands(team: &Team, report: &mut Report<'_>) {
     if team.commands.is_empty() {
         return;
     }
-    let known = known_tools();
     let mut seen = HashSet::new();
     for command in team.commands.iter().filter(|command| !command.name.is_empty()) {
         let name = command.name.as_str();
         if report.full() {
             return;
         }
-        if name == FILES || known.iter().any(|tool| tool.spec().name == name) {
+        if name == FILES || known_tools().iter().any(|spec| spec.name == name) {
             report.error(&command.span, format!("a tool `{name}` already exists"));
         } else if !seen.insert(name) {
             report.error(&command.span, format!("a command `{name}` already exists"));
