@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,7 +13,6 @@ use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT};
 use hyper::{Method, Request, Uri};
 use hyper_util::client::proxy::matcher::Intercept;
-use rustls::ClientConfig;
 use url::{Host, Position, Url};
 
 use crate::connect::{self, Connector, HTTP1, Stream};
@@ -40,8 +38,6 @@ pub struct Client {
     proxies: Proxies,
     connect: Option<Duration>,
     hosts: BTreeMap<String, Vec<IpAddr>>,
-    /// Created with the first encrypted connection, because reading the system's certificates is slow.
-    tls: OnceLock<Arc<ClientConfig>>,
 }
 
 /// The reason why a request got no response.
@@ -179,7 +175,7 @@ impl Client {
             ));
         }
         let tls = match url.scheme() {
-            "https" => Some(self.tls()?),
+            "https" => Some(connect::tls(&HTTP1).map_err(SendError::NoCertificates)?),
             _ => None,
         };
         Ok(connect::to(allowed, tls, address.clone(), limit).await.map_err(SendError::Unreachable)?)
@@ -215,14 +211,6 @@ impl Client {
                 None => tokio::net::lookup_host((host, port)).await?.collect(),
             },
         })
-    }
-
-    fn tls(&self) -> Result<Arc<ClientConfig>, SendError> {
-        if let Some(tls) = self.tls.get() {
-            return Ok(Arc::clone(tls));
-        }
-        let made = connect::tls(&HTTP1).map_err(SendError::NoCertificates)?;
-        Ok(Arc::clone(self.tls.get_or_init(|| made)))
     }
 }
 

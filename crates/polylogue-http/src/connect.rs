@@ -1,10 +1,11 @@
 //! Connections: direct or through a proxy, encrypted or not.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::error::Error;
 use std::future::{Ready, ready};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -61,14 +62,14 @@ pub(super) enum Connector {
 
 impl Connector {
     /// A connector to `target`, encrypted or not by its scheme, which offers it `protocols`. Reads the system's certificates
-    /// if it needs them.
+    /// if it is the first one that needs them.
     ///
     /// # Errors
     /// When there are no certificates.
     pub(super) fn new(
         target: &Uri,
         proxy: Option<&Intercept>,
-        protocols: &[&str],
+        protocols: &'static [&'static str],
         limit: Duration,
     ) -> Result<Self, rustls::Error> {
         let tcp = tcp(limit);
@@ -163,8 +164,20 @@ fn tuned<R>(mut tcp: HttpConnector<R>, limit: Duration) -> HttpConnector<R> {
 pub(super) const HTTP1: [&str; 1] = ["http/1.1"];
 pub(super) const HTTP2_OR_1: [&str; 2] = ["h2", "http/1.1"];
 
-/// Encryption by the system's certificates, for one of `protocols`.
-pub(super) fn tls(protocols: &[&str]) -> Result<Arc<ClientConfig>, rustls::Error> {
+/// Encryption by the system's certificates, for one of `protocols`. One for the whole process, because reading the certificates takes
+/// milliseconds and a worker has connections for each of its conversations; sessions are resumed, too.
+pub(super) fn tls(protocols: &'static [&'static str]) -> Result<Arc<ClientConfig>, rustls::Error> {
+    static MADE: Mutex<BTreeMap<&[&str], Arc<ClientConfig>>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(config) = made.get(protocols) {
+        return Ok(Arc::clone(config));
+    }
+    let config = read_certificates(protocols)?;
+    made.insert(protocols, Arc::clone(&config));
+    Ok(config)
+}
+
+fn read_certificates(protocols: &[&str]) -> Result<Arc<ClientConfig>, rustls::Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let mut config = builder.with_platform_verifier()?.with_no_client_auth();

@@ -49,7 +49,7 @@ pub struct Transport {
     address: Uri,
     proxy: Option<Intercept>,
     connect: Duration,
-    /// Created with the first connection, because reading the system's certificates is slow.
+    /// Created with the first connection, which may have to read the system's certificates.
     connector: OnceLock<Connector>,
     /// Connections of HTTP/1 that carry no request.
     pool: Pool,
