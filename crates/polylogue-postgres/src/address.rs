@@ -65,6 +65,12 @@ impl Address {
         if config.get_hosts().is_empty() {
             return Err(wrong("it names no host", HINT));
         }
+        if config.get_options().is_some_and(|options| options.contains("search_path")) {
+            return Err(wrong(
+                "its `search_path` chooses no tables: all are in the schema `polylogue`",
+                "remove it; another cluster needs a database of its own, which `createdb` makes",
+            ));
+        }
         let has_password = config.get_password().is_some();
         if !has_password && let Some(password) = password::look_up(&config)? {
             config.password(password);
@@ -245,6 +251,10 @@ mod tests {
             ("postgres://ann:s3cret@/x", "it names no host"),
             ("postgres://ann:s3cret@db:s3cret/x", "invalid value for option `port`"),
             ("postgres://ann:s3cret@db/x?shade=red", "unknown option `shade`"),
+            (
+                "postgres://ann:s3cret@db/x?options=-csearch_path%3Dother",
+                "its `search_path` chooses no tables: all are in the schema `polylogue`",
+            ),
             ("postgres://ann:s3cret@db/x?sslmode=prefer", "its `sslmode` is neither `require` nor `disable`"),
         ];
         for (text, wanted) in cases {

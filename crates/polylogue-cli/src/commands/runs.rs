@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use polylogue_core::text::enumerated;
 use polylogue_core::{
     ListQuery, Listing, LogId, LogState, OpenState, Page, Parent, ParkedLog, Progress, Queue as _,
@@ -34,16 +35,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     let runtime = place::open(&cli.named_store())?;
     let place = PlaceOption::of_store(&cli.named_store());
     let Page { logs, next } = runtime.list(&query(&runtime, args, now).await?).await?;
+    let lookups = stream::iter(logs).map(|listing| with_state(&runtime, &place, listing));
+    let listed: Vec<(Listing, ListedState)> = lookups.buffered(LOOKUPS).try_collect().await?;
     let (mut rows, parked, columns) = (Vec::new(), parked(&runtime).await?, terminal_columns());
-    for mut listing in logs {
-        let mut state = match listing.state() {
-            LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, &listing, &place).await),
-            _ => state(&listing, runtime.open_state(&listing).await?).paused(listing.summary.is_paused),
-        };
+    for (listing, mut state) in listed {
         if let Some(log) = parked.get(&listing.id) {
             state.status = why_parked(log);
         }
-        listing.summary.task = runtime.task(&listing).await;
         rows.push(match args.json {
             true => as_json(&listing, &state)?,
             false => line(&listing, &state.status, now, columns),
@@ -63,6 +61,23 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
         print_note_wrapped(&format!("there are more: `--after {}` continues the list", next.to_text()));
     }
     Ok(Exit::Done)
+}
+
+/// How many conversations of a list are looked up at the same time: with thousands that wait in a database, one after the other would take minutes.
+const LOOKUPS: usize = 16;
+
+/// A conversation with its task, and its state.
+async fn with_state(
+    runtime: &Runtime,
+    place: &PlaceOption,
+    mut listing: Listing,
+) -> Result<(Listing, ListedState), CliError> {
+    let state = match listing.state() {
+        LogState::Damaged => ListedState::new("damaged", unreadable(runtime, &listing, place).await),
+        _ => state(&listing, runtime.open_state(&listing).await?).paused(listing.summary.is_paused),
+    };
+    listing.summary.task = runtime.task(&listing).await;
+    Ok((listing, state))
 }
 
 /// The conversations that no worker tries again, if the store is a queue.
