@@ -14,7 +14,7 @@
 //! |---|---|
 //! | to run conversations of a store that many processes share | [`worker`], [`database`] |
 //! | to show a conversation, or what it asks people | [`presentation`], [`question_text`] |
-//! | to fork a conversation, or to send instructions to one | [`fork`], [`steering`] |
+//! | to fork a conversation, to send instructions to one, or to list the questions that wait for people | [`fork`], [`steering`], [`waiting`] |
 //! | the files of a conversation | [`files`] |
 //! | what is stored with a conversation | [`stored`] |
 //! | models of files and of endpoints, and what media they read | [`models`], [`address`] |
@@ -78,6 +78,7 @@ pub mod steering;
 mod store_location;
 pub mod stored;
 mod transfer;
+pub mod waiting;
 mod work_dir;
 pub mod worker;
 

@@ -77,15 +77,6 @@ pub struct PostedInstruction {
     after: u64,
 }
 
-/// The questions of one conversation that wait for people.
-#[derive(Debug, Clone)]
-pub struct WaitingRun {
-    /// The conversation.
-    pub listing: Listing,
-    /// Its open questions, oldest first.
-    pub questions: Vec<OpenQuestion>,
-}
-
 /// How often the sender of an instruction looks whether it is carried out.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -383,29 +374,6 @@ impl Runtime {
         Ok(!has_begun)
     }
 
-    /// Returns the conversations with questions that wait for people, newest first. Questions whose time is up, in
-    /// conversations that no process runs, get their default answers, and are not among them.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn waiting(&self) -> Result<Vec<WaitingRun>> {
-        let states = vec![LogState::Waiting, LogState::Paused, LogState::Failed];
-        let listings = self.list(&ListQuery { states, ..ListQuery::default() }).await?.logs;
-        let mut waiting = Vec::new();
-        for listing in listings.into_iter().filter(|listing| !listing.summary.questions.is_empty()) {
-            let mut questions = self.open_questions_of(&listing).await?;
-            if questions.iter().any(|open| open.is_up(Timestamp::now()))
-                && self.answer_expired(&listing.id).await?
-            {
-                questions = self.open_questions(&listing.id).await?;
-            }
-            if !questions.is_empty() {
-                waiting.push(WaitingRun { listing, questions });
-            }
-        }
-        Ok(waiting)
-    }
-
     /// Returns the questions of the conversation `id` that wait for people, oldest first.
     ///
     /// # Errors
@@ -474,7 +442,7 @@ impl Runtime {
     }
 
     /// Gives the default answers whose time is up, if no process runs the conversation.
-    async fn answer_expired(&self, id: &LogId) -> Result<bool> {
+    pub(crate) async fn answer_expired(&self, id: &LogId) -> Result<bool> {
         if self.check_own(id).await.is_err() {
             return Ok(false);
         }

@@ -2,7 +2,7 @@
 
 use polylogue_core::{Instruction, LogId, OpenQuestion, Timestamp};
 use polylogue_runtime::question_text::{asks, in_words};
-use polylogue_runtime::steering::WaitingRun;
+use polylogue_runtime::waiting::WaitingRun;
 use serde_json::json;
 
 use super::runs::age;

@@ -5,7 +5,7 @@ use polylogue_client::ListFilter;
 use polylogue_client::wire::conversation::{self as wire, Conversation, ConversationPage, ConversationState};
 use polylogue_core::text::enumerated;
 use polylogue_core::{Cursor, Listing, OpenState, Parent, Progress, Summary, Timestamp};
-use polylogue_runtime::steering::WaitingRun;
+use polylogue_runtime::waiting::WaitingRun;
 
 use super::named_server::Remote;
 use crate::args;
