@@ -27,6 +27,8 @@ fn a_worker_that_is_drained_leaves_its_conversations_to_others_at_once() {
     // They have places for all.
     let others = [(); WORKERS - 1].map(|()| worker(count.div_ceil(WORKERS - 1)));
     until("the others are seen", || place.cluster().0.len() == WORKERS);
+    // Otherwise those that no worker has begun come first: they are due for longer.
+    until("each conversation runs", || waiting(&server) == "0");
     let begun = Instant::now();
     first.signal(Signal::TERM);
     let waits = drained(&server, &first);
@@ -74,6 +76,11 @@ fn a_worker_is_drained_when_its_terminal_is_closed_unless_it_ignores_that() {
     assert!(!second.is_over(), "{}", second.log());
     assert_as_undisturbed(&place, &ids);
     assert_eq!(server.sql("SELECT sum(takeovers) FROM polylogue.logs"), "0", "{}", second.log());
+}
+
+/// How many conversations wait for a worker.
+fn waiting(server: &PostgresServer) -> String {
+    server.sql("SELECT count(*) FROM polylogue.logs WHERE holder IS NULL AND due <= now()")
 }
 
 /// For how long each conversation that a worker has, which is being drained, has no holder until another worker has it. One that has ended
