@@ -1,10 +1,13 @@
-//! What other programs ask a server to continue: conversations to which they have given an answer or a message in the store. In a database, a
-//! notification asks all servers, and one of them claims the conversation; elsewhere, a file asks one.
+//! What other programs ask a server to continue: conversations to which they have given an answer or a message in the store. And what they ask it not
+//! to begin.
 
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Due, LimitOverrides, Listing, LogId, LogState, Store as _, StoreError};
+use polylogue_core::{Instruction, LogId, LogState, Store as _, StoreError};
 use polylogue_runtime::Runtime;
 use polylogue_runtime::stored::served_as;
 use tokio::time::sleep;
@@ -31,21 +34,66 @@ const LOOK: Duration = Duration::from_secs(1);
 /// # Errors
 /// When the store cannot be read, or its server cannot be asked.
 pub async fn ask_server(runtime: &Runtime, id: &LogId) -> polylogue_runtime::Result<bool> {
-    let place = runtime.place();
+    let Some(notes) = Notes::of(runtime) else { return Ok(false) };
     if served_as(&runtime.store().meta(id).await?).is_none() {
         return Ok(false);
     }
-    if let Some(database) = place.watch() {
-        return Ok(database.ask_server(id).await?);
+    notes.result(notes.promised.ask(&notes.tenant, id))
+}
+
+/// Returns the conversations that the server on this machine with the store of `runtime` runs, and those that wait in it until others have ended.
+/// None where machines share the store.
+///
+/// # Errors
+/// When the notes of the server cannot be read.
+pub fn promised_by_server(runtime: &Runtime) -> polylogue_runtime::Result<BTreeSet<LogId>> {
+    let Some(notes) = Notes::of(runtime) else { return Ok(BTreeSet::new()) };
+    notes.result(notes.promised.of_living(&notes.tenant))
+}
+
+/// Cancels the conversation `id` if it is one of those [promised](promised_by_server): the server does not begin it when the others have ended.
+/// `now`: if the server has just begun it, its calls are aborted. Returns whether it is such a one.
+///
+/// # Errors
+/// When the store cannot be read or written, or the notes of its server cannot.
+pub async fn cancel_promised(runtime: &Runtime, id: &LogId, now: bool) -> polylogue_runtime::Result<bool> {
+    let Some(notes) = Notes::of(runtime) else { return Ok(false) };
+    if !notes.result(notes.promised.of_living(&notes.tenant))?.contains(id) {
+        return Ok(false);
     }
-    let (folder, tenant) = server_of(place);
-    let running = running_in(&folder);
-    let asked = Promised::at(running.clone()).ask(&tenant, id);
-    let failed = |error: std::io::Error| StoreError::Io {
-        place: running.display().to_string(),
-        why: error.to_string(),
-    };
-    Ok(asked.map_err(failed)?)
+    // Before the log says it: a server that opens it between the two runs it, and receives the cancellation.
+    notes.result(notes.promised.withdraw(&notes.tenant, id))?;
+    runtime.steer(id, Instruction::Cancel { now }).await?;
+    Ok(true)
+}
+
+/// What the server has noted that would have the conversations of a store.
+struct Notes {
+    promised: Promised,
+    /// The tenant whose conversations are in the store.
+    tenant: String,
+    path: PathBuf,
+}
+
+impl Notes {
+    /// `None` where machines share the store.
+    fn of(runtime: &Runtime) -> Option<Self> {
+        let place = runtime.place();
+        if place.is_shared() {
+            return None;
+        }
+        let (folder, tenant) = server_of(place);
+        let path = running_in(&folder);
+        Some(Self { promised: Promised::at(path.clone()), tenant, path })
+    }
+
+    fn result<T>(&self, done: io::Result<T>) -> polylogue_runtime::Result<T> {
+        let failed = |error: io::Error| StoreError::Io {
+            place: self.path.display().to_string(),
+            why: error.to_string(),
+        };
+        Ok(done.map_err(failed)?)
+    }
 }
 
 /// Continues what other programs ask for. Never ends.

@@ -138,9 +138,18 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
 
 /// Whether it is paused, and this process continues it when it is resumed: also one that waits here until it may run.
 fn rests_here(tenant: &Tenant, listing: &Listing) -> bool {
-    let Listing { id, .. } = listing;
-    let waits = || tenant.runs.is_running(id) && tenant.runtime.get(id).is_none();
-    listing.state() == LogState::Paused && (tenant.runs.rests(id) || waits())
+    let waits = || waits_here(tenant, &listing.id);
+    listing.state() == LogState::Paused && (tenant.runs.rests(&listing.id) || waits())
+}
+
+/// Whether another program has cancelled it while it waited here until it may run: it does not begin then.
+fn is_withdrawn(tenant: &Tenant, listing: &Listing) -> bool {
+    listing.summary.cancelled.is_some() && waits_here(tenant, &listing.id)
+}
+
+/// Whether it waits in this process until it may run, or is about to be opened.
+fn waits_here(tenant: &Tenant, id: &LogId) -> bool {
+    tenant.runs.is_running(id) && tenant.runtime.get(id).is_none()
 }
 
 /// Whether what is stored cannot be read, or only by another version.
@@ -163,7 +172,9 @@ async fn status_without_questions(tenant: &Tenant, listing: &Listing) -> Result<
             Status { ended: Some(ending(reason)), ..of_state(ConversationState::Closed) }
         }
         (_, LogState::Waiting) => of_state(ConversationState::Waiting),
-        _ if runs_here && !rests_here(tenant, listing) => of_state(ConversationState::Running),
+        _ if runs_here && !rests_here(tenant, listing) && !is_withdrawn(tenant, listing) => {
+            of_state(ConversationState::Running)
+        }
         (Progress::Failed(why), _) => failed(Ended { word: Outcome::Failed, detail: why.clone() }),
         (_, LogState::Damaged) => failed(damaged(&listing.id)),
         _ => match tenant.runtime.open_state(listing).await? {

@@ -77,7 +77,7 @@ mod transport;
 mod waiting;
 mod worker_meters;
 
-pub use asked::ask_server;
+pub use asked::{ask_server, cancel_promised, promised_by_server};
 pub use chat_options::{ChatOptions, ChatShow};
 pub use cluster::cluster_of;
 pub use forwarded::TrustedProxy;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Due, LimitOverrides, LogId};
+use polylogue_core::{Due, LimitOverrides, LogId, Summary};
 use polylogue_runtime::stored::StoredDocument;
 use polylogue_runtime::{Conversation, OpenOptions, Prepared};
 use tracing::warn;
@@ -66,6 +66,16 @@ async fn team_of(
     };
     let digests = Digests { whole: document.digest(), for_any_task: document.digest_for_any_task() };
     Ok(tenant.stored_teams.get(digests, preparing).await?)
+}
+
+/// Whether another program has [cancelled](crate::cancel_promised) a conversation while it waited until it may run. One that was resumed since has
+/// a note again.
+pub(crate) async fn was_withdrawn(app: &App, tenant: &Tenant, conversation: &Conversation) -> bool {
+    if app.promised.payer(&tenant.name, conversation.id()).is_some() {
+        return false;
+    }
+    let events = conversation.events().await;
+    Summary::of(events.iter().map(|event| &**event), true).cancelled.is_some()
 }
 
 /// Closes a conversation here, so that others can open it. Workers continue it at `due`, unless it is at rest.

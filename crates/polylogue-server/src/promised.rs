@@ -5,6 +5,7 @@
 //! starts takes over the folders of those that are dead. Other programs ask a living one to continue a conversation by a file of the same kind, in a
 //! folder that belongs to no process.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ impl Promised {
 
     /// Asks a living process of the server to run it, for which no token pays. Returns whether there is one.
     pub(crate) fn ask(&self, tenant: &str, id: &LogId) -> io::Result<bool> {
-        if !self.is_served()? {
+        if self.living()?.is_empty() {
             return Ok(false);
         }
         write_note(&self.asked().join(tenant), id, &Promise::default())?;
@@ -97,22 +98,45 @@ impl Promised {
         self.root.with_file_name(ASKED)
     }
 
-    /// Whether a process of the server lives.
-    fn is_served(&self) -> io::Result<bool> {
+    /// The folders of the processes of the server that live.
+    fn living(&self) -> io::Result<Vec<PathBuf>> {
+        let mut living = Vec::new();
         if !self.root.exists() {
-            return Ok(false);
+            return Ok(living);
         }
         let _gate = self.gate()?;
         for process in folders_in(&self.root)? {
+            let folder = self.root.join(process);
             // One without a lock was killed before it had noted anything.
-            let Ok(lock) = File::open(self.root.join(process).join(LOCK)) else { continue };
+            let Ok(lock) = File::open(folder.join(LOCK)) else { continue };
             match lock.try_lock_shared() {
                 Ok(()) => lock.unlock()?,
-                Err(TryLockError::WouldBlock) => return Ok(true),
+                Err(TryLockError::WouldBlock) => living.push(folder),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
-        Ok(false)
+        Ok(living)
+    }
+
+    /// The conversations of a tenant that a living process runs or is to run, and those that other programs ask it to run.
+    pub(crate) fn of_living(&self, tenant: &str) -> io::Result<BTreeSet<LogId>> {
+        let mut folders = self.living()?;
+        if !folders.is_empty() {
+            folders.push(self.asked());
+        }
+        let mut ids = BTreeSet::new();
+        for folder in folders {
+            let names = names_in(&folder.join(tenant))?;
+            ids.extend(names.iter().filter_map(|name| LogId::new(name).ok()));
+        }
+        Ok(ids)
+    }
+
+    /// Takes back what processes have noted of it, and what other programs have asked for.
+    pub(crate) fn withdraw(&self, tenant: &str, id: &LogId) -> io::Result<()> {
+        // First, because a process moves it from there to its own folder.
+        absent_is_fine(fs::remove_file(self.asked().join(tenant).join(id.as_str())))?;
+        self.remove(tenant, id)
     }
 
     fn promise(&self, tenant: &str, id: &LogId) -> Option<Promise> {
@@ -397,6 +421,32 @@ mod tests {
         drop((first, second));
         assert!(!program.ask("local", &id("c")).unwrap(), "no server lives");
         assert_eq!(adopted(&process()), asked);
+    }
+
+    #[test]
+    fn another_program_reads_what_living_processes_are_to_run_and_takes_it_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = || Promised::at(dir.path().join("running"));
+        let (program, [living, dead]) = (process(), [(); 2].map(|()| process()));
+        let of_local = || -> Vec<String> {
+            program.of_living("local").unwrap().iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(of_local(), Vec::<String>::new(), "no server was ever there");
+        assert!(!dir.path().join("running").exists());
+        for (tenant, of) in [("local", "b"), ("local", "a"), ("other", "c")] {
+            living.note(tenant, &id(of), &promise("tok-1")).unwrap();
+        }
+        dead.note("local", &id("of-dead"), &promise("tok-1")).unwrap();
+        drop(dead);
+        assert!(program.ask("local", &id("d")).unwrap());
+        assert_eq!(of_local(), ["a", "b", "d"]);
+        for of in ["a", "d", "no-such"] {
+            program.withdraw("local", &id(of)).unwrap();
+        }
+        assert_eq!(of_local(), ["b"]);
+        assert_eq!((living.payer("local", &id("a")), living.take_asked().unwrap()), (None, Vec::new()));
+        drop(living);
+        assert_eq!(of_local(), Vec::<String>::new(), "no server lives");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::attendance::POLL;
 use crate::conversation::listing;
 use crate::default_answers::time_is_up;
 use crate::meter;
-use crate::opened::{Opened, close, open};
+use crate::opened::{Opened, close, open, was_withdrawn};
 use crate::promised::Promise;
 use crate::slots::{Running, Slot};
 use crate::spending::{PaidRun, Payer};
@@ -210,7 +210,7 @@ impl Task {
         std::future::pending().await
     }
 
-    /// Opens it, unless it is open. One that another process has paused while it waited for its place stays paused.
+    /// Opens it, unless it is open. One that another process has paused or cancelled while it waited for its place stays so.
     async fn opened(&self, opened: Option<Opened>) -> Result<Opened, Ended> {
         if let Some(opened) = opened {
             return Ok(opened);
@@ -220,7 +220,8 @@ impl Task {
             warn!(conversation = %id, %problem, "a conversation cannot be continued");
             Ended::Interrupted
         })?;
-        if opened.conversation.is_paused().await {
+        let is_paused = opened.conversation.is_paused().await;
+        if is_paused || was_withdrawn(app, tenant, &opened.conversation).await {
             close(opened, Due::Never).await;
             return Err(Ended::AtRest);
         }

@@ -9,6 +9,7 @@ use polylogue_core::{
     Store as _, StoreError, Summary, Timestamp,
 };
 use polylogue_runtime::Runtime;
+use polylogue_server::promised_by_server;
 use serde_json::{Value, json};
 
 use super::{terminal_columns, unwritable, verify, write};
@@ -38,7 +39,18 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     let lookups = stream::iter(logs).map(|listing| with_state(&runtime, &place, listing));
     let listed: Vec<(Listing, ListedState)> = lookups.buffered(LOOKUPS).try_collect().await?;
     let (mut rows, parked, columns) = (Vec::new(), parked(&runtime).await?, terminal_columns());
-    for (listing, mut state) in listed {
+    // Without them, a list that can be read is still a list.
+    let promised = promised_by_server(&runtime).unwrap_or_default();
+    for mut listing in logs {
+        let mut state = match listing.state() {
+            LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, &listing, &place).await),
+            _ => {
+                let open = runtime.open_state(&listing).await?;
+                let waits = begins_later(open) && promised.contains(&listing.id);
+                let found = if waits { ListedState::server() } else { state(&listing, open) };
+                found.paused(listing.summary.is_paused)
+            }
+        };
         if let Some(log) = parked.get(&listing.id) {
             state.status = why_parked(log);
         }
@@ -63,21 +75,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     Ok(Exit::Done)
 }
 
-/// How many conversations of a list are looked up at the same time: with thousands that wait in a database, one after the other would take minutes.
-const LOOKUPS: usize = 16;
-
-/// A conversation with its task, and its state.
-async fn with_state(
-    runtime: &Runtime,
-    place: &PlaceOption,
-    mut listing: Listing,
-) -> Result<(Listing, ListedState), CliError> {
-    let state = match listing.state() {
-        LogState::Damaged => ListedState::new("damaged", unreadable(runtime, &listing, place).await),
-        _ => state(&listing, runtime.open_state(&listing).await?).paused(listing.summary.is_paused),
-    };
-    listing.summary.task = runtime.task(&listing).await;
-    Ok((listing, state))
+/// Whether a conversation in this state runs next if a server has promised that.
+pub(super) const fn begins_later(open: Option<OpenState>) -> bool {
+    matches!(open, Some(OpenState::Queued | OpenState::Interrupted | OpenState::New))
 }
 
 /// The conversations that no worker tries again, if the store is a queue.
@@ -184,6 +184,11 @@ pub(crate) struct ListedState {
 impl ListedState {
     pub(crate) fn new(state: impl Into<Value>, status: impl Into<String>) -> Self {
         Self { state: state.into(), status: status.into() }
+    }
+
+    /// That of a conversation that waits in a server until others have ended.
+    fn server() -> Self {
+        Self::new(OpenState::Queued.as_str(), "waiting for the server")
     }
 
     /// That of a conversation that is open.

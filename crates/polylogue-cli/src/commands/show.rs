@@ -13,8 +13,9 @@ use polylogue_core::{
 };
 use polylogue_runtime::stored::{StoredTeam, is_imported};
 use polylogue_runtime::{AgentHistory, RebuiltRequest, Runtime};
+use polylogue_server::promised_by_server;
 
-use super::runs::origin;
+use super::runs::{begins_later, origin};
 use super::{unwritable, write, write_rows};
 use crate::error::{CliError, Exit};
 use crate::launch::wish;
@@ -78,7 +79,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     }
     let Some(damage) = damage else {
         if is_whole && !args.markdown {
-            print_open(&events, (&id, &place), running_or_open(&runtime, &id).await);
+            print_stored(&runtime, &events, (&id, &place)).await;
         }
         return Ok(Exit::Done);
     };
@@ -145,6 +146,18 @@ async fn running_or_open(runtime: &Runtime, id: &LogId) -> (bool, Option<OpenSta
     let is_running = runtime.is_claimed(id).await.unwrap_or(false);
     let Ok(listing) = runtime.listing(id).await else { return (is_running, None) };
     (is_running, runtime.open_state(&listing).await.unwrap_or_default())
+}
+
+/// The same as [`print_open`] of a conversation in the store, which can also wait in the server of the store.
+async fn print_stored(runtime: &Runtime, events: &[Event], (id, place): (&LogId, &PlaceOption)) {
+    let (is_running, open) = running_or_open(runtime, id).await;
+    if begins_later(open) && promised_by_server(runtime).is_ok_and(|promised| promised.contains(id)) {
+        let cancel = place.command(&format!("cancel {id}"));
+        return print_note_wrapped(&format!(
+            "It waits for the server, which runs it when others have ended: `{cancel}` cancels it."
+        ));
+    }
+    print_open(events, (id, place), (is_running, open));
 }
 
 /// Says how a conversation continues that has not ended: whether it runs, and in which state it is if it neither waits for a person nor has failed

@@ -2,10 +2,11 @@
 
 use polylogue::Name;
 use polylogue_config::suggest;
+use polylogue_core::text::enumerated;
 use polylogue_core::{Instruction, LogId, Progress, Store as _, Summary};
 use polylogue_runtime::Runtime;
 use polylogue_runtime::steering::Steered;
-use polylogue_server::ask_server;
+use polylogue_server::{ask_server, cancel_promised};
 
 use super::takers::Takers;
 use crate::args::steer::raising;
@@ -39,15 +40,34 @@ pub(crate) async fn cancel(cli: &args::Cli, args: &args::steer::Cancel) -> Resul
         let texts = Texts { done: "cancelled", idle: "cancelled" };
         return give(&runtime, &id, Instruction::Cancel { now: args.now }, &texts).await;
     }
-    if !runtime.cancel_queued(&id, args.now).await? {
-        return Err(CliError::usage(format!("no process runs `{id}`, so there is nothing to cancel"))
-            .hint(format!("`{}` continues it", resume(cli, &id))));
+    // One that a server is to run can be in the queue of workers, too: then the server must know, or it would begin it.
+    let is_queued = cancel_promised(&runtime, &id, args.now).await?;
+    if !is_queued && !runtime.cancel_queued(&id, args.now).await? {
+        return Err(nothing_to_cancel(&runtime, &id, &PlaceOption::of_store(&cli.named_store())).await?);
     }
     print_note_wrapped(&format!(
         "cancelled: it does not continue by itself; `{}` continues it",
         resume(cli, &id)
     ));
     Ok(Exit::Done)
+}
+
+/// Why a conversation that no process runs, and that none will continue by itself, is not cancelled.
+async fn nothing_to_cancel(runtime: &Runtime, id: &LogId, place: &PlaceOption) -> Result<CliError, CliError> {
+    let events = runtime.store().read(id, 0).await?;
+    let Summary { progress, questions, .. } = Summary::of(&events, true);
+    let asked = enumerated(questions.iter().map(|(_, who)| who.as_str()));
+    Ok(match progress {
+        Progress::Closed(_) => CliError::usage(format!("`{id}` has ended, so there is nothing to cancel"))
+            .hint(format!("a message continues it: `{}`", place.command(&format!("send {id} TEXT")))),
+        _ if !asked.is_empty() => {
+            let remove = place.command(&format!("rm {id}"));
+            CliError::usage(format!("`{id}` waits for {asked}, so there is nothing to cancel"))
+                .hint(format!("it does not continue without an answer; `{remove}` removes it"))
+        }
+        _ => CliError::usage(format!("no process runs `{id}`, so there is nothing to cancel"))
+            .hint(format!("`{}` continues it", place.command(&format!("resume {id}")))),
+    })
 }
 
 pub(crate) async fn pause(cli: &args::Cli, args: &args::steer::Pause) -> Result<Exit, CliError> {

@@ -3,11 +3,13 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::home::{Home, PROGRAM, events_of, until, wait};
+use crate::home::{Home, PROGRAM, events_of, serve, until, wait};
+use crate::models::{TALK, talk};
 
 pub(crate) const TEAM: &str = "
 name: pair
@@ -384,6 +386,68 @@ script: [{Ann: Thanks.}, {Ann: Well.}]
     serving.end();
     let answered = home.run(&["answer", id, "No."]).ok();
     assert!(answered.err.contains(&format!("resume {id}` continues the conversation")), "{}", answered.err);
+}
+
+#[test]
+fn one_that_waits_in_a_server_says_so_and_is_cancelled_in_the_store() {
+    // No call ends while the test runs.
+    let model = serve(talk().latency(Duration::from_hours(1)));
+    let home = Home::at(&model);
+    home.file("team.yaml", TALK);
+    let args = ["team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0", "--limit", "running=1"];
+    let serving = Serving::with(&home, &args, true);
+    for _ in 0..2 {
+        serving.post("/api/v1/conversations", serving.token(), "{\"team\": \"team\"}");
+    }
+    // The next process continues both, one at a time.
+    serving.kill();
+    let serving = Serving::with(&home, &args, false);
+    let states = || -> Vec<[String; 3]> {
+        let mut rows = home.listed();
+        rows.sort_by_key(|row| row["status"].to_string());
+        rows.iter()
+            .map(|row| ["id", "state", "status"].map(|key| row[key].as_str().unwrap().to_owned()))
+            .collect()
+    };
+    let is_waiting = |rows: &[[String; 3]]| rows[0][2] == "running" && rows[1][2] == "waiting for the server";
+    until("one runs, and the other one waits", || is_waiting(&states()));
+    let [id, state, _] = states().pop().unwrap();
+    assert_eq!(state, "queued");
+    let shown = home.run(&["show", &id]).ok();
+    assert!(shown.err.contains("It waits for the server"), "{}", shown.err);
+    let cancelled = home.run(&["cancel", &id]).ok();
+    assert!(cancelled.err.starts_with("cancelled: "), "{}", cancelled.err);
+    assert_eq!(states()[0], [id.as_str(), "cancelled", "cancelled"].map(str::to_owned));
+    let none = home.run(&["cancel", &id]).exits(2);
+    assert!(none.err.contains("no process runs"), "{}", none.err);
+    serving.kill();
+}
+
+#[test]
+fn what_is_not_cancelled_says_why() {
+    const ASKING: &str = "
+name: ask
+task: Help.
+agents: [{name: Ann}, {name: Pat, human: true}]
+chat: {participants: [Pat, Ann], pattern: sequential}
+script: [{Ann: Thanks.}]
+";
+    let home = Home::new();
+    let serving = Serving::of(&home, home.file("ask.yaml", ASKING), true);
+    serving.post("/api/v1/conversations", serving.token(), "{\"team\": \"ask\"}");
+    let is = |state: &str| until(state, || home.listed()[0]["state"] == state);
+    is("waiting");
+    serving.end();
+    let id = home.id();
+    let asked = home.run(&["cancel", &id]).exits(2);
+    assert!(
+        asked.err.contains(&format!("`{id}` waits for Pat, so there is nothing to cancel")),
+        "{}",
+        asked.err
+    );
+    home.run(&["resume", &id, "--answer", "Yes."]).ok();
+    let ended = home.run(&["cancel", &id]).exits(2);
+    assert!(ended.err.contains(&format!("`{id}` has ended, so there is nothing to cancel")), "{}", ended.err);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use polylogue_core::{Event, Instruction, LogId, Store as _};
 use polylogue_runtime::Runtime;
-use polylogue_server::{NewToken, Scope, ServerLimits, ask_server};
+use polylogue_server::{NewToken, Scope, ServerLimits, ask_server, cancel_promised, promised_by_server};
 use serde_json::{Value, json};
 
 use crate::client::Request;
@@ -457,6 +457,41 @@ async fn s40_what_another_program_answers_in_the_store_continues_at_the_server_t
     );
     let _dir = world.stop().await;
     assert!(!ask(&other).await, "no server runs");
+}
+
+#[tokio::test]
+async fn s37_one_that_waits_and_is_cancelled_by_another_program_does_not_begin() {
+    let limits = ServerLimits { running_per_token: 1, ..generous() };
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let talk = json!({"team": "talk"});
+    let ended = begin(&world, &talk).await;
+    until(&world, &ended, "closed").await;
+    // It has the only place.
+    let first = begin(&world, &json!({"team": "long", "limits": {"turns": 2}})).await;
+    let sent = world.post(&format!("{PATH}/{ended}/messages"), &json!({"text": "And now?"})).await;
+    assert_eq!(sent.status, 202, "{}", sent.body);
+    let (program, id) = (Runtime::open_at(place(world.dir.path())).unwrap(), LogId::new(&ended).unwrap());
+    let state = async || world.get(&format!("{PATH}/{ended}")).await.json()["state"].clone();
+    assert_eq!(
+        (state().await, promised_by_server(&program).unwrap().contains(&id)),
+        (json!("running"), true)
+    );
+    assert!(cancel_promised(&program, &id, false).await.unwrap());
+    assert_eq!(
+        (state().await, promised_by_server(&program).unwrap().contains(&id)),
+        (json!("halted"), false)
+    );
+    assert!(!cancel_promised(&program, &id, false).await.unwrap(), "no server is to run it");
+    gate.lift();
+    until(&world, &first, "closed").await;
+    // One that waited after it has had the place, too.
+    let last = begin(&world, &talk).await;
+    until(&world, &last, "closed").await;
+    assert_eq!(kinds(&world, &ended).await.last().unwrap(), "cancelled");
+    let resumed = world.post(&format!("{PATH}/{ended}/resume"), &json!({})).await;
+    assert_eq!(resumed.status, 202, "{}", resumed.body);
+    until(&world, &ended, "closed").await;
 }
 
 #[tokio::test]
