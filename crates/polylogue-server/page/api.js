@@ -13,6 +13,18 @@ export const otherLink = signal('');
 /** What has failed, for the line at the top. */
 export const failure = signal(/** @type {Problem | null} */ (null));
 
+/** What was done for a person without another sign, such as that a text was copied; empty soon after. */
+export const done = signal('');
+
+let forgets = 0;
+
+/** Says for a moment what was done. @param {string} what */
+export function say(what) {
+    done.value = what;
+    clearTimeout(forgets);
+    forgets = setTimeout(() => (done.value = ''), 3000);
+}
+
 /** How much later the clock of the server is than that of the browser, in milliseconds; below two seconds it counts as the same. */
 let ahead = 0;
 

@@ -1,8 +1,9 @@
 // The page: what is at the top of every view, and which view an address shows.
 import { html, kept, effect, render, useEffect, useRef } from './lib.js';
-import { failure, login, logout, may, otherLink, session, useOtherLink } from './api.js';
+import { done, failure, login, logout, may, otherLink, session, useOtherLink } from './api.js';
 import { route, address } from './router.js';
 import { Bell, titled } from './attention.js';
+import { focusOn } from './focus.js';
 import { Runs } from './runs.js';
 import { NewRun } from './new_run.js';
 import { Run } from './run.js';
@@ -46,16 +47,23 @@ function Top() {
 /** The address of a view is not changed. @param {Event} event */
 function skip(event) {
     event.preventDefault();
-    document.querySelector('main')?.focus();
+    focusOn();
 }
 
 function Failure() {
     const problem = failure.value;
-    return html`<div role="alert">${problem && html`<div class="failure">
+    const close = () => {
+        focusOn();
+        failure.value = null;
+    };
+    return html`<div class="alert" role="alert">${problem && html`<div class="failure">
         <div>${problem.message.includes('\n') ? html`<${FileError} text=${problem.message} />` : html`<strong>${quoted(problem.message)}</strong>`}${problem.hint && html`<div>hint: ${quoted(problem.hint)}</div>`}</div>
-        <button type="button" class="quiet" aria-label="Close" onClick=${() => (failure.value = null)}>✕</button>
+        <button type="button" class="quiet" aria-label="Close" onClick=${close}>✕</button>
     </div>`}</div>`;
 }
+
+/** What has happened without another sign. */
+const Done = () => html`<div role="status">${done.value && html`<p class="done-note">${done.value}</p>`}</div>`;
 
 /** A link does not replace a session by itself. */
 function OtherLink() {
@@ -84,7 +92,7 @@ function View() {
     if (view === 'compare') return html`<${Compare} />`;
     if (view === 'cluster') return html`<${Cluster} />`;
     titled('');
-    return html`<main tabindex="-1"><h1>There is no such view</h1><p><a href=${address([])}>All runs</a></p></main>`;
+    return html`<main id="main" tabindex="-1"><h1>There is no such view</h1><p><a href=${address([])}>All runs</a></p></main>`;
 }
 
 function Page() {
@@ -97,7 +105,7 @@ function Page() {
     }, [route.value.parts.join('/')]);
     if (session.value === undefined) return html`<${Failure} /><main class="login" aria-busy="true"><h1>Polylogue</h1><p>…</p></main>`;
     if (session.value === null) return html`<${Failure} /><${LoggedOut} />`;
-    return html`<${Top} /><${OtherLink} /><${Failure} /><${View} /><${Help} />`;
+    return html`<${Top} /><${OtherLink} /><${Failure} /><${View} /><${Done} /><${Help} />`;
 }
 
 const root = /** @type {HTMLElement} */ (document.getElementById('page'));

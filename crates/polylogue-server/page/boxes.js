@@ -1,8 +1,9 @@
 // What a person writes: answers to questions, and messages.
-import { html, useEffect, useRef, useSignal } from './lib.js';
+import { html, useSignal } from './lib.js';
 import { attempt, may, post, serverTime } from './api.js';
 import { Avatar, Name } from './names.js';
 import { useDraft } from './drafts.js';
+import { useFocus } from './focus.js';
 import { clipped, left as timeLeft } from './format.js';
 import { QuestionText, isChoice, isTurn, labelOf, offered, writable, written } from './question.js';
 import { useTicks } from './ticks.js';
@@ -63,30 +64,29 @@ function Question({ id, run, open }) {
     const label = (/** @type {any} */ choice) => (choice.effect === 'reject' && isReason ? 'Reject, and say why' : labelOf(open, choice));
     const isLimited = open.until_ms !== null && open.default;
     const [text, about, canAnswer] = [`question-${open.question}`, writable(open), may('answer')];
+    // Then what was written comes first: the choices are without it. Next to code, a text can be other code or a reason, which only a person knows.
+    const isMain = Boolean(own) && open.kind !== 'code_approval';
+    const send = about && own && html`<button class=${isMain ? 'main' : ''} disabled=${isSent.value || isBlank}>${isSent.value ? 'Sent' : own.label}</button>`;
     return html`<form class="question" aria-label="Question of ${open.who}" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), submit())}>
         <div class="question-head"><${Avatar} names=${run.names} name=${open.who} /><${Name} names=${run.names} name=${open.who} />
             <span>${asks(open)}</span></div>
         <div class="question-text" id=${text} tabindex="0"><${QuestionText} text=${open.text} /></div>
         ${isLimited && html`<${TimeLimit} open=${open} />`}
-        ${canAnswer && about && html`<textarea class="answer" rows="2" aria-labelledby=${text} aria-describedby=${isLimited ? `limit-${open.question}` : undefined} placeholder=${about} value=${draft.text}
-            disabled=${isSent.value} onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(submit)}></textarea>`}
+        ${canAnswer && about && html`<textarea class="answer" rows="2" dir="auto" aria-labelledby=${text} aria-describedby=${isLimited ? `limit-${open.question}` : undefined} placeholder=${about} value=${draft.text}
+            disabled=${isSent.value} onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(() => isMain && submit())}></textarea>`}
         ${canAnswer ? html`<div class="actions">
-            ${offered(open).map((/** @type {any} */ choice, /** @type {number} */ at) => html`<button type="button" class=${isChoice(open) && !at ? 'main' : ''} disabled=${isSent.value}
+            ${isMain && send}
+            ${offered(open).map((/** @type {any} */ choice, /** @type {number} */ at) => html`<button type="button" class=${isChoice(open) && !at && !own ? 'main' : ''} disabled=${isSent.value}
                 onClick=${choose(choice)}>${label(choice)}</button>`)}
-            ${about && own && html`<button class=${isChoice(open) ? '' : 'main'} disabled=${isSent.value || isBlank}>${isSent.value ? 'Sent' : own.label}</button>`}
+            ${!isMain && send}
         </div>` : html`<p class="note">This session cannot answer.</p>`}
     </form>`;
 }
 
 /** @param {{id: string, run: any, asked: any[]}} props */
 export function Questions({ id, run, asked }) {
-    const open = asked.map(({ question }) => question).join();
-    const before = useRef(open);
-    useEffect(() => {
-        // The button with which a question was answered had the focus, and is gone with it.
-        if (before.current !== open && document.activeElement === document.body) document.querySelector('main')?.focus({ preventScroll: true });
-        before.current = open;
-    }, [open]);
+    // With a question, the button is gone with which it was answered.
+    useFocus(asked.map(({ question }) => question).join());
     return html`<div aria-live="assertive">
         ${asked.map((open) => html`<${Question} key=${open.question} id=${id} run=${run} open=${open} />`)}
     </div>`;
@@ -132,8 +132,8 @@ export function Say({ id, run, state, wake }) {
     };
     return html`<div role="status">${isRunning && left.map(({ text, after }) => html`<p class="note pending" key=${after}>Will be said when the present turn ends: “${clipped(text, 120)}”</p>`)}</div>
         <form class="say" onSubmit=${submit}>
-        <textarea id="say" rows="1" aria-label=${about} placeholder=${about} value=${draft.text}
+        <textarea id="say" rows="1" dir="auto" aria-label=${about} placeholder=${about} value=${draft.text}
             onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(say)}></textarea>
-        <button class="main" disabled=${isSending.value || !draft.text.trim()}>Send</button>
+        <button class="main" title="Control and Enter" disabled=${isSending.value || !draft.text.trim()}>Send</button>
     </form>`;
 }

@@ -1,5 +1,6 @@
 // The conversation: the items of its outermost chat, the newest in view while it is followed.
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from './lib.js';
+import { focusOn } from './focus.js';
 import { route } from './router.js';
 import { Items } from './items.js';
 
@@ -93,10 +94,16 @@ export function Conversation({ id, run, version }) {
         } else if (found.current === at && !follows.current && !isAtEnd()) isBehind.value = true;
         // Also for each piece of what is being said, and for what happens within a turn.
     }, [run.seq, run.pieces, at]);
+    const newest = () => {
+        toEnd();
+        follows.current = true;
+        isBehind.value = false;
+        focusOn('.talk > .conversation > .list > .chunk:last-child > .turn:last-of-type');
+    };
     return html`<div class="conversation">
         <${Items} id=${id} run=${run} chat=${run.chats.get('')} version=${version} wanted=${wanted} isWindowed />
         <${Announced} items=${items} />
-        ${isBehind.value && html`<button type="button" class="newer" onClick=${() => (toEnd(), (follows.current = true), (isBehind.value = false))}>Newer messages ↓</button>`}
+        ${isBehind.value && html`<button type="button" class="newer" onClick=${newest}>Newer messages ↓</button>`}
     </div>`;
 }
 

@@ -121,11 +121,13 @@ function Lines({ text, problems, area }) {
     }
     const gutter = useRef(/** @type {any} */ (null));
     useEffect(() => {
+        // Kept here: the references are empty before what ends this.
+        const [text, numbers] = [area.current, gutter.current];
         const follow = () => {
-            gutter.current.scrollTop = area.current.scrollTop;
+            numbers.scrollTop = text.scrollTop;
         };
-        area.current?.addEventListener('scroll', follow);
-        return () => area.current?.removeEventListener('scroll', follow);
+        text?.addEventListener('scroll', follow);
+        return () => text?.removeEventListener('scroll', follow);
     }, []);
     return html`<pre class="gutter" ref=${gutter} aria-hidden="true">${text.split('\n').map((_, at) => html`<span class=${worst.get(at + 1) ?? ''}>${String(at + 1)}</span>`)}</pre>`;
 }
@@ -187,7 +189,7 @@ function onKey(event, leaves) {
 }
 
 const NoTeam = () => html`<main id="main" tabindex="-1"><h1>There is no such team</h1>
-    <p>Its file was removed, or never was. <a href=${address(['teams'])}>All teams</a></p></main>`;
+    <p>Its file was removed, or never existed. <a href=${address(['teams'])}>All teams</a></p></main>`;
 
 /** A team whose text is not for this session: its graph. @param {{id: string}} props */
 function OnlyGraph({ id }) {
@@ -253,6 +255,6 @@ export function Teams() {
             <span class="run-facts">${team.name && team.name !== team.id && html`<span class="mono">${team.id}</span>`}${!team.error && html`<span>${team.description}</span>`}</span>
             ${team.error && html`<${FileError} text=${team.error} />`}
             ${team.changed && html`<${FileError} text=${team.changed.error}><p>The changed file is not used:</p><//>`}
-            <span class="run-facts">${!team.error && may('run') && html`<a href=${address(['new'], { team: team.id })}>Run</a>`} <a href=${address([], { team: team.id })}>Its runs</a></span></li>`)}</ul>
+            <span class="run-facts">${!team.error && may('run') && html`<a href=${address(['new'], { team: team.id })} aria-label="Run ${team.name ?? team.id}">Run</a>`} <a href=${address([], { team: team.id })} aria-label="Its runs: ${team.name ?? team.id}">Its runs</a></span></li>`)}</ul>
     </main>`;
 }

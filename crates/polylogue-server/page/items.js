@@ -8,17 +8,17 @@ import { Parts, quoted } from './parts.js';
 import { Step } from './steps.js';
 import { reasonText, span } from './format.js';
 import { WindowedList } from './window.js';
-import { receives, viewAs, viewer } from './viewpoint.js';
+import { receives, viewAs, viewer, viewerIn } from './viewpoint.js';
 import { openRequest } from './calls.js';
 import { isDrafted, useDraft } from './drafts.js';
-import { Verbatim } from './verbatim.js';
+import { copy, Verbatim } from './verbatim.js';
 
 /**
  * The items of a chat, all of them or only those near the view.
  * @param {{id: string, run: any, chat: any, version: number, wanted?: string | null, isWindowed?: boolean}} props
  */
 export function Items({ id, run, chat, version, wanted, isWindowed }) {
-    const as = viewer();
+    const as = viewerIn(run);
     const draw = (/** @type {any} */ item) => html`<${ItemView} key=${item.nth}
         id=${id} run=${run} item=${item} as=${as} isDimmed=${Boolean(as) && !receives(chat, item, as)} rev=${hasChats(item) ? version : item.rev} />`;
     if (!isWindowed) return html`<ol class="items">${chat.items.map(draw)}</ol>`;
@@ -141,13 +141,17 @@ function Menu({ id, item, canFork, onEdit }) {
     const text = textOf(item.parts);
     const path = `/conversations/${encodeURIComponent(id)}/fork`;
     const fork = () => attempt(async () => go(['runs', (await post(path, { seq: seq + 1 })).id]));
-    const close = (/** @type {any} */ event) => event.target.closest('details')?.removeAttribute('open');
-    const copy = (/** @type {string} */ what) => navigator.clipboard?.writeText(what).catch(() => {});
+    const close = (/** @type {any} */ event) => {
+        const menu = event.target.closest('details');
+        menu.removeAttribute('open');
+        // The button that had the focus is not shown any more.
+        menu.querySelector('summary').focus({ preventScroll: true });
+    };
     const link = `${location.origin}/${address(['runs', id], { at: seq })}`;
     return html`<details class="menu"><summary aria-label="Actions for the ${item.who ? `message of ${item.who}` : 'task'}">⋯</summary>
         <div class="menu-items" onClick=${close}>
-            <button type="button" onClick=${() => copy(text)}>Copy text</button>
-            <button type="button" onClick=${() => copy(link)}>Copy link</button>
+            <button type="button" onClick=${() => copy(text, 'The text')}>Copy text</button>
+            <button type="button" onClick=${() => copy(link, 'The link')}>Copy link</button>
             ${item.asked?.length > 0 && html`<button type="button" class="sent" onClick=${() => openRequest(item.who, item.asked.at(-1))}>What the model was sent</button>`}
             ${item.who && item.who !== 'user' && html`<button type="button" onClick=${() => viewer() !== item.who && viewAs(item.who)}>View as ${item.who}</button>`}
             ${canFork && html`<button type="button" class="fork" onClick=${fork}>Fork from here</button>`}
@@ -178,10 +182,11 @@ function Edit({ id, item, onEnd }) {
     };
     const cancel = () => {
         draft.set(own);
+        field.current.closest('li').querySelector('.menu > summary')?.focus({ preventScroll: true });
         onEnd();
     };
     return html`<form class="edit-form" onSubmit=${rerun}>
-        <textarea ref=${field} aria-label="Another text for this message" rows="6" value=${draft.text} onInput=${(/** @type {any} */ event) => draft.set(event.target.value)}></textarea>
+        <textarea ref=${field} aria-label="Another text for this message" rows="6" dir="auto" value=${draft.text} onInput=${(/** @type {any} */ event) => draft.set(event.target.value)}></textarea>
         <div class="actions"><button class="main">Rerun in a fork</button><button type="button" onClick=${cancel}>Cancel</button></div>
     </form>`;
 }

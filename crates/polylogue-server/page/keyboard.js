@@ -1,10 +1,13 @@
 // What keys do, and the list of them. None does anything while a person writes.
-import { html, signal, useEffect, useRef } from './lib.js';
+import { html, kept, signal, useEffect, useRef } from './lib.js';
 import { address, go, route } from './router.js';
 import { viewAs, viewer } from './viewpoint.js';
 import { DRAW } from './window.js';
 
 const isHelp = signal(false);
+
+/** Whether keys do something. For who speaks instead of typing, or hits keys by accident, letters must not. */
+const keys = kept('keys', 'on');
 
 /** Opens the list of keys. */
 export const showKeys = () => (isHelp.value = true);
@@ -114,14 +117,15 @@ function pressed(event) {
         return;
     }
     if (event.key === 'Escape') leaveMenu();
-    const keys = before ? `${before} ${event.key}` : event.key;
+    if (keys.value !== 'on') return;
+    const struck = before ? `${before} ${event.key}` : event.key;
     before = '';
-    const found = KEYS.find(([key]) => key === keys);
+    const found = KEYS.find(([key]) => key === struck);
     if (found) {
         event.preventDefault();
         found[2]();
-    } else if (KEYS.some(([key]) => key.startsWith(`${keys} `))) {
-        before = keys;
+    } else if (KEYS.some(([key]) => key.startsWith(`${struck} `))) {
+        before = struck;
         setTimeout(() => (before = ''), 1500);
     }
 }
@@ -137,6 +141,8 @@ export function Help() {
     return html`<dialog ref=${dialog} class="help" aria-label="Keys" onClose=${() => (isHelp.value = false)}>
         <div class="dialog-body"><div class="dialog-head"><h2>Keys</h2>
             <button type="button" class="quiet" aria-label="Close" onClick=${() => dialog.current.close()}>✕</button></div>
+        <label class="check"><input type="checkbox" checked=${keys.value === 'on'} onChange=${(/** @type {any} */ event) => (keys.value = event.target.checked ? 'on' : 'off')} />
+            Letters do what is listed</label>
         <dl class="keys">${KEYS.map(([key, what]) => html`<div><dt>${key.split(' ').map((part) => html`<kbd>${part}</kbd> `)}</dt><dd>${what}</dd></div>`)}
             <div><dt><kbd>Ctrl</kbd> <kbd>Enter</kbd></dt><dd>send what is written</dd></div><div><dt><kbd>Esc</kbd></dt><dd>leave a field or close a dialog</dd></div></dl></div>
     </dialog>`;

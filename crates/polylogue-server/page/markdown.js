@@ -79,7 +79,7 @@ function list(lines) {
         const rest = take(lines, (line) => /^\s{2,}\S/.test(line));
         items.push(html`<li>${inline(first)}${rest.length ? blocks(rest.map((line) => line.replace(/^\s{2,4}/, '')), 1) : null}</li>`);
     }
-    return isOrdered ? html`<ol>${items}</ol>` : html`<ul>${items}</ul>`;
+    return isOrdered ? html`<ol dir="auto">${items}</ol>` : html`<ul dir="auto">${items}</ul>`;
 }
 
 /** @param {string[]} lines */
@@ -87,7 +87,7 @@ function table(lines) {
     const rows = take(lines, (line) => ROW.test(line)).map((line) => line.trim().slice(1, -1).split('|').map((cell) => cell.trim()));
     const [head, , ...body] = rows;
     const cells = (/** @type {string[]} */ row, /** @type {string} */ tag) => row.map((cell) => html`<${tag}>${inline(cell)}<//>`);
-    return html`<div class="wide" tabindex="0"><table><thead><tr>${cells(head, 'th')}</tr></thead>
+    return html`<div class="wide" tabindex="0"><table dir="auto"><thead><tr>${cells(head, 'th')}</tr></thead>
         <tbody>${body.map((row) => html`<tr>${cells(row, 'td')}</tr>`)}</tbody></table></div>`;
 }
 
@@ -107,7 +107,7 @@ function blocks(lines, depth) {
             shown.push(html`<hr />`);
         } else if (depth < 6 && /^\s*>/.test(line)) {
             const quoted = take(lines, (line) => /^\s*>/.test(line)).map((line) => line.replace(/^\s*> ?/, ''));
-            shown.push(html`<blockquote>${blocks(quoted, depth + 1)}</blockquote>`);
+            shown.push(html`<blockquote dir="auto">${blocks(quoted, depth + 1)}</blockquote>`);
         } else if (ITEM.test(line) && depth < 6) shown.push(list(lines));
         else if (ROW.test(line) && /^\s*\|[\s:|-]+\|\s*$/.test(lines[1] ?? '')) shown.push(table(lines));
         else {

@@ -12,7 +12,7 @@ function Inputs({ team }) {
     if (!team?.inputs?.length) return null;
     return html`<fieldset><legend>Variables</legend>
         ${team.inputs.map((/** @type {any} */ input) => html`<label key=${input.name}>${input.name}
-            <textarea name="input:${input.name}" rows="1" defaultValue=${input.default ?? ''}></textarea></label>`)}
+            <textarea name="input:${input.name}" rows="1" dir="auto" defaultValue=${input.default ?? ''}></textarea></label>`)}
     </fieldset>`;
 }
 
@@ -20,7 +20,7 @@ function Inputs({ team }) {
 function LimitFields({ team }) {
     const limits = team?.limits ?? {};
     const field = (/** @type {string} */ name, /** @type {string} */ label, /** @type {any} */ own, /** @type {string} */ step) => html`<label>${label}
-        <input name="limit:${name}" type="number" min=${step} step=${step} placeholder=${own ?? 'none'} /></label>`;
+        <input name="limit:${name}" type="number" min=${step === 'any' ? 0 : step} step=${step} placeholder=${own ?? 'none'} /></label>`;
     return html`<details><summary>Limits below those of the team</summary><div class="fields">
         ${field('turns', 'Turns', limits.turns, '1')}${field('calls', 'Model calls', limits.calls, '1')}
         ${field('tokens', 'Tokens', limits.tokens, '1')}${field('cost', 'Dollars', limits.cost && limits.cost / 1e12, 'any')}
@@ -86,10 +86,10 @@ function Fields({ team, task, isSending }) {
     return html`
         ${team.description && html`<p class="about">${team.description}</p>`}
         ${team.scripted && html`<p class="about">Scripted: no model is asked, and nothing is paid.</p>`}
-        <label>Task <textarea name="message" rows="5" placeholder=${team.task} value=${task.text}
+        <label>Task <textarea name="message" rows="5" dir="auto" placeholder=${team.task} value=${task.text}
             onInput=${(/** @type {any} */ event) => task.set(event.target.value)}></textarea></label>
         <${Inputs} team=${team} />
-        <label>Title <input name="title" maxlength="200" placeholder="optional" /></label>
+        <label>Title <input name="title" dir="auto" maxlength="200" placeholder="optional" /></label>
         <${LimitFields} team=${team} />
         <button class="main" disabled=${isSending}>Begin</button>`;
 }

@@ -15,9 +15,10 @@ import { State } from './runs.js';
 import { useTicks } from './ticks.js';
 import { RequestDialog } from './calls.js';
 import { Files } from './files.js';
+import { focusOn, useFocus } from './focus.js';
 import { Graph } from './graph.js';
 import { Timeline } from './timeline.js';
-import { viewAs, viewer } from './viewpoint.js';
+import { viewAs, viewer, viewerIn, viewersIn } from './viewpoint.js';
 
 /** How often it is asked which process runs a conversation. */
 const NODE_MS = 10_000;
@@ -86,6 +87,7 @@ function Actions({ about, state, isPaused, wake }) {
     const runs = state.state === 'running' || (state.state === 'halted' && state.in_progress);
     const isOverdue = useOverdue(state);
     const canResume = state.state === 'halted' || isOverdue || (isPaused && state.state !== 'closed');
+    useFocus(`${runs} ${canResume} ${state.ended?.word}`);
     const save = html`<a class="button" href=${`/api/v1${path}/export`} download=${`${about.id}.jsonl`} title="Its events with their checksums, to be imported elsewhere">Export</a>`;
     if (about.imported) return html`<div class="actions">
         <a class="button" href=${address(['compare'], { a: about.id })}>Compare</a>${save}
@@ -109,6 +111,7 @@ function Title({ about, title, children }) {
     const field = useRef(/** @type {any} */ (null));
     const isOpen = draft.value !== null;
     useEffect(() => void (isOpen && field.current?.focus()), [isOpen]);
+    useFocus(isOpen, '.rename');
     const close = () => {
         draft.value = null;
     };
@@ -122,7 +125,7 @@ function Title({ about, title, children }) {
     if (!isOpen) return html`<h1>${title || about.team}</h1>${children}
         ${may('edit') && html`<button type="button" class="quiet rename" onClick=${() => (draft.value = title)}>Rename</button>`}`;
     return html`<form class="rename-form" onSubmit=${rename}>
-        <input ref=${field} name="title" aria-label="Title of the run" maxlength="200" value=${draft.value} placeholder=${about.team}
+        <input ref=${field} name="title" dir="auto" aria-label="Title of the run" maxlength="200" value=${draft.value} placeholder=${about.team}
             onInput=${(/** @type {any} */ event) => (draft.value = event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === 'Escape' && close()} />
         <button class="main">Rename</button><button type="button" onClick=${close}>Cancel</button></form>`;
 }
@@ -149,9 +152,14 @@ function Head({ about, state, run, isLive, wake }) {
 /** Who takes part, and who has a turn; a click shows what one of them sees. @param {{id: string, run: any}} props */
 function Participants({ id, run }) {
     const chat = run.chats.get('');
-    const as = viewer();
+    const as = viewerIn(run);
     const counts = new Map();
     for (const item of chat.items) if (item.state === 'said' && !item.opening) counts.set(item.who, (counts.get(item.who) ?? 0) + 1);
+    const everything = () => {
+        // Before the button is gone.
+        focusOn('.participant[aria-pressed="true"]');
+        viewAs(as);
+    };
     const title = (/** @type {string} */ name) => (as === name ? 'Show everything' : `Show what ${name} sees`);
     return html`<aside aria-label="Participants"><h2>Participants</h2><ul class="participants">
         ${chat.participants.map((/** @type {string} */ name) => html`<li key=${name} class=${chat.open.has(name) ? 'speaks' : ''}>
@@ -160,9 +168,18 @@ function Participants({ id, run }) {
             <span class="count">${chat.open.has(name) ? 'has the turn' : counts.get(name) && html`${counts.get(name)}<span class="sr-only"> messages</span>`}</span></button></li>`)}
     </ul>
     ${as ? html`<div class="viewpoint" role="status"><p>What <strong>${as}</strong> does not receive is dimmed.</p>
-        <button type="button" onClick=${() => viewAs(as)}>Show everything</button></div>`
+        <button type="button" onClick=${everything}>Show everything</button></div>`
         : html`<p class="hint">Click a name for its point of view.</p>`}
     <${Files} id=${id} key=${id} /></aside>`;
+}
+
+/** That no participant has the name in the address. `isRead`: all events that there were are known. @param {{run: any, isRead: boolean}} props */
+function NoViewer({ run, isRead }) {
+    const as = viewer();
+    if (!as || !isRead || viewerIn(run)) return null;
+    return html`<div class="notice no-viewer" role="alert"><div>No participant of this run has the name “${as}”: everything is shown. Choose a point of view:</div>
+        <span class="actions">${viewersIn(run).map((name) => html`<button type="button" key=${name} onClick=${() => viewAs(name)}>${name}</button>`)}
+        <button type="button" class="quiet" onClick=${() => viewAs(as)}>Show everything</button></span></div>`;
 }
 
 const TABS = [['', 'Conversation'], ['graph', 'Graph'], ['timeline', 'Timeline']];
@@ -197,7 +214,7 @@ export function Run({ id, tab }) {
     const state = live?.state.value ?? about;
     useAttention(about && live && [{ ...about, ...state, title: titleOf(about, live.run) }]);
     if (live?.isGone.value) return html`<main id="main" tabindex="-1"><h1>There is no such run</h1>
-        <p>It was removed, or never was. <a href=${address([])}>All runs</a></p></main>`;
+        <p>It was removed, or never existed. <a href=${address([])}>All runs</a></p></main>`;
     if (!about || !live) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1><p>…</p></main>`;
     const { run, wake } = live;
     // Read, so that this is drawn again when something happens.
@@ -206,6 +223,7 @@ export function Run({ id, tab }) {
     return html`<main id="main" tabindex="-1" class="run" data-run=${id} data-state=${state.state}>
         <${Head} about=${about} state=${state} run=${run} isLive=${live.isLive.value} wake=${wake} />
         <${Tabs} id=${id} tab=${tab} as=${viewer()} />
+        <${NoViewer} run=${run} version=${version} isRead=${run.seq >= about.seq} as=${viewer()} />
         <${Shown} id=${id} tab=${tab} run=${run} version=${version} state=${state} wake=${wake} as=${viewer()} isImported=${about.imported} />
         <${RequestDialog} id=${id} names=${run.names} wanted=${route.value.query.get('request')} />
     </main>`;

@@ -88,10 +88,10 @@ function Filters({ teams }) {
             <option value="">all</option>${values.map((value) => html`<option value=${value}>${value}</option>`)}
         </select></label>`;
     return html`<search class="filters">
-        <label>Search <input type="search" id="search" value=${query.get('q') ?? ''} placeholder="text in task or title" onInput=${set('q')} /></label>
+        <label>Search <input type="search" id="search" dir="auto" value=${query.get('q') ?? ''} placeholder="text in task or title" onInput=${set('q')} /></label>
         ${choice('state', 'State', STATES)}${choice('team', 'Team', teams.map((/** @type {any} */ team) => team.id))}
         <span class="spring"></span>
-        ${may('run') && html`<${Import} /><a class="button" href=${address(['new'], { team: query.get('team') })}>New run</a>`}
+        ${may('run') && html`<${Import} /><a class="button main" href=${address(['new'], { team: query.get('team') })}>New run</a>`}
     </search>`;
 }
 

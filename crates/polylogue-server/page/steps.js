@@ -20,8 +20,8 @@ function Call({ step, run }) {
     const status = result ? (result.status === 'done' ? '' : result.status) : html`<span class="now">running …</span>`;
     return html`<details class="fold call ${result?.status ?? 'running'}">
         <summary><code>${call.tool}</code> <span class="brief">${brief(call.args)}</span> ${took > 99 && html`<span class="took">${span(took)}</span>`} <span class="status">${status}</span></summary>
-        <h4>Arguments</h4><${Verbatim} text=${json(call.args)} />
-        ${result && html`<h4>Result</h4><${Results} result=${result} run=${run} />`}
+        <p class="part-name">Arguments</p><${Verbatim} text=${json(call.args)} />
+        ${result && html`<p class="part-name">Result</p><${Results} result=${result} run=${run} />`}
     </details>`;
 }
 

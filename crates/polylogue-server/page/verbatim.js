@@ -1,6 +1,7 @@
 // Texts as they are, in full or only their beginning. A browser takes seconds to lay out megabytes, so a text in full is one of pieces, of
 // which the browser lays out those in view.
 import { Component, html, useState } from './lib.js';
+import { attempt, Problem, say } from './api.js';
 import { counted } from './format.js';
 
 /** How many characters of a text are shown at first. */
@@ -50,15 +51,19 @@ function copySelected(event) {
     event.preventDefault();
 }
 
+/** Copies a text, and says so. What keeps the browser from it is said at the top. @param {string} text @param {string} what */
+export const copy = (text, what) => attempt(async () => {
+    const hint = 'select it, and copy it with the keys of the browser; without HTTPS, only the page of a server on this machine can copy';
+    const refused = new Problem({ detail: 'the browser does not allow this page to copy', hint });
+    if (!navigator.clipboard) throw refused;
+    await navigator.clipboard.writeText(text).catch(() => {
+        throw refused;
+    });
+    say(`${what} was copied.`);
+});
+
 /** The button that copies a text. @param {{text: string}} props */
-export function Copy({ text }) {
-    const [isCopied, setCopied] = useState(false);
-    const copy = async () => {
-        await navigator.clipboard?.writeText(text).catch(() => {});
-        setCopied(true);
-    };
-    return html`<button type="button" class="quiet" onClick=${copy}>${isCopied ? 'Copied' : 'Copy'}</button>`;
-}
+export const Copy = ({ text }) => html`<button type="button" class="quiet" onClick=${() => copy(text, 'The text')}>Copy</button>`;
 
 /** @param {{text: string, isCode?: boolean}} props */
 export function Verbatim({ text, isCode }) {

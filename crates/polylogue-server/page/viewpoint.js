@@ -2,8 +2,20 @@
 import { isPublic } from './chats.js';
 import { refine, route } from './router.js';
 
-/** Whose point of view is shown; empty for everything. */
+/** Whose point of view the address names; empty for everything. */
 export const viewer = () => route.value.query.get('as') ?? '';
+
+/**
+ * Those whose points of view there are: the participants of each chat, and who has only spoken, such as one that decides a vote.
+ * @param {import('./chats.js').Run} run
+ */
+export function viewersIn(run) {
+    const participants = [...run.chats.values()].flatMap((chat) => chat.participants);
+    return [...new Set([...participants, ...run.names.filter((name) => !['user', 'system'].includes(name))])];
+}
+
+/** Whose point of view is shown: that of the address, if the run has such a participant. @param {import('./chats.js').Run} run */
+export const viewerIn = (run) => (viewersIn(run).includes(viewer()) ? viewer() : '');
 
 /** Shows the point of view of a participant, or everything again. What a person reads stays where it is. @param {string} name */
 export function viewAs(name) {

@@ -46,6 +46,7 @@ files! {
     "/page/drafts.js": "drafts.js",
     "/page/editor.js": "editor.js",
     "/page/files.js": "files.js",
+    "/page/focus.js": "focus.js",
     "/page/fold.js": "fold.js",
     "/page/follows.js": "follows.js",
     "/page/format.js": "format.js",

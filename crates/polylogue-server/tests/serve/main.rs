@@ -28,6 +28,7 @@ mod openai_options;
 mod openai_repeats;
 mod openai_streams;
 mod page;
+mod page_access;
 mod page_asked;
 mod page_attention;
 mod page_browser;

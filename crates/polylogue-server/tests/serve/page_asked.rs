@@ -25,6 +25,9 @@ script:
   - Ops: Done.
 "#;
 
+/// What the first button of a question says, if it is the only one that stands out.
+const MAIN: &str = "(() => { const [first, ...others] = document.querySelectorAll('.question .actions button'); return first.matches('.main') && !others.some((it) => it.matches('.main')) && first.textContent; })()";
+
 /// The answers to the questions of a conversation.
 async fn answers(world: &World, id: &str) -> Vec<Value> {
     let events = events(world, id).await;
@@ -49,6 +52,7 @@ async fn calls_are_approved_rejected_with_a_reason_and_changed_by_buttons() {
     let shown = browser.eval("document.querySelector('.question').innerText").await;
     let shown = shown.as_str().unwrap();
     assert!(!shown.contains('`') && !shown.contains("yes") && !shown.contains("exit"), "{shown}");
+    assert_eq!(browser.eval(MAIN).await, "Approve");
     browser.press("Approve").await;
     until_asked(&mut browser, r#"{"expression":"2+2"}"#).await;
     browser.fill(".question textarea", "too large").await;
@@ -56,6 +60,8 @@ async fn calls_are_approved_rejected_with_a_reason_and_changed_by_buttons() {
     until_asked(&mut browser, r#"{"expression":"3+3"}"#).await;
     let other = r#"{"expression": "4+4"}"#;
     browser.fill(".question textarea", other).await;
+    // To approve would be without them.
+    browser.until(&format!("{MAIN} === 'Run with these arguments'")).await;
     browser.press("Run with these arguments").await;
     until(&world, &id, "closed").await;
     assert_eq!(answers(&world, &id).await, ["yes", "no, too large", other]);
@@ -82,7 +88,8 @@ async fn what_two_answers_do_alike_is_one_button() {
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until("document.querySelector('.question .actions button')").await;
     let buttons = "[...document.querySelectorAll('.question .actions button')].map((it) => it.textContent)";
-    assert_eq!(browser.eval(buttons).await, json!(["End the conversation", "Answer"]));
+    assert_eq!(browser.eval(buttons).await, json!(["Answer", "End the conversation"]));
+    assert_eq!(browser.eval(MAIN).await, "Answer");
     // Nothing is written, which would end it, too.
     let is_off = "document.querySelector('.question .main').disabled";
     assert_eq!(browser.eval(is_off).await, true);

@@ -73,6 +73,27 @@ async fn s95_a_point_of_view_dims_what_is_not_received_and_opens_the_exact_reque
 }
 
 #[tokio::test]
+async fn s95_an_address_with_the_name_of_no_participant_says_so_with_those_there_are() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "whisper"})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, &format!("#/runs/{id}?as=Nobody")).await;
+    browser.until("document.querySelector('.no-viewer')?.textContent.includes('“Nobody”')").await;
+    browser.until("document.querySelector('.closed')").await;
+    let names = "[...document.querySelectorAll('.no-viewer button')].map((it) => it.textContent)";
+    assert_eq!(browser.eval(names).await, json!(["Keeper", "Guesser", "Show everything"]));
+    // Wherever the page is scrolled to.
+    let in_view = "(({top, bottom}) => top >= 0 && bottom <= innerHeight)(document.querySelector('.no-viewer').getBoundingClientRect())";
+    browser.until(in_view).await;
+    assert_eq!(browser.eval("document.querySelectorAll('.dimmed').length").await, 0);
+    browser.press("Guesser").await;
+    browser.until("document.querySelector('.dimmed') && !document.querySelector('.no-viewer')").await;
+    assert_eq!(browser.eval("location.hash.split('?')[1]").await, "as=Guesser");
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
 async fn s93_the_graph_lights_the_speaker_and_counts_and_the_timeline_has_each_call() {
     let gate = Arc::new(Gate::until(3));
     let world = World::with_gate("so it goes", generous(), Arc::clone(&gate)).await;
