@@ -42,7 +42,7 @@ function readClock(response) {
 export class Problem extends Error {
     /** @param {any} document */
     constructor(document) {
-        super(document.detail ?? document.title ?? 'the server cannot be reached');
+        super(document.detail ?? document.title ?? 'the server cannot be reached, or a proxy before it fails');
         this.hint = document.hint ?? '';
         this.status = document.status ?? 0;
         this.type = document.type ?? '';

@@ -40,7 +40,7 @@ function Top() {
         <button type="button" class="quiet" title="Theme: ${theme.value}. Switch to ${next}"
             aria-label="Theme: ${theme.value}. Switch to ${next}" onClick=${() => (theme.value = next)}>
             ${{ system: '◐', light: '☀', dark: '☾' }[theme.value]}</button>
-        <button type="button" class="quiet" onClick=${logout}>Log out</button>
+        <button type="button" class="quiet" onClick=${leave}>Log out</button>
     </header>`;
 }
 
@@ -50,6 +50,12 @@ function skip(event) {
     focusOn();
 }
 
+/** The button is gone then. */
+async function leave() {
+    await logout();
+    requestAnimationFrame(() => focusOn());
+}
+
 function Failure() {
     const problem = failure.value;
     const close = () => {
@@ -57,7 +63,7 @@ function Failure() {
         failure.value = null;
     };
     return html`<div class="alert" role="alert">${problem && html`<div class="failure">
-        <div>${problem.message.includes('\n') ? html`<${FileError} text=${problem.message} />` : html`<strong>${quoted(problem.message)}</strong>`}${problem.hint && html`<div>hint: ${quoted(problem.hint)}</div>`}</div>
+        <div>${problem.message.includes('\n') ? html`<${FileError} text=${problem.message} />` : html`<strong>${quoted(problem.message)}</strong>`}${problem.hint && html`<div>hint: ${quoted(problem.hint)}</div>`}${problem.isPassing && html`<div>It is tried again until it works.</div>`}</div>
         <button type="button" class="quiet" aria-label="Close" onClick=${close}>✕</button>
     </div>`}</div>`;
 }
@@ -103,7 +109,7 @@ function Page() {
         if (!isFirst.current && document.activeElement === document.body) document.querySelector('main')?.focus({ preventScroll: true });
         isFirst.current = false;
     }, [route.value.parts.join('/')]);
-    if (session.value === undefined) return html`<${Failure} /><main class="login" aria-busy="true"><h1>Polylogue</h1><p>…</p></main>`;
+    if (session.value === undefined) return html`<${Failure} /><main class="login" aria-busy="true"><h1>Polylogue</h1><p>Loading …</p></main>`;
     if (session.value === null) return html`<${Failure} /><${LoggedOut} />`;
     return html`<${Top} /><${OtherLink} /><${Failure} /><${View} /><${Done} /><${Help} />`;
 }

@@ -87,7 +87,7 @@ function Question({ id, run, open }) {
 export function Questions({ id, run, asked }) {
     // With a question, the button is gone with which it was answered.
     useFocus(asked.map(({ question }) => question).join());
-    return html`<div aria-live="assertive">
+    return html`<div class="questions" aria-live="assertive">
         ${asked.map((open) => html`<${Question} key=${open.question} id=${id} run=${run} open=${open} />`)}
     </div>`;
 }

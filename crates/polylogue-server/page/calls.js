@@ -87,7 +87,7 @@ export function RequestDialog({ id, names }) {
                 <${Step} label="The call before" can=${call > 1} onClick=${step(-1)}>←<//>
                 <${Step} label="The next call" can=${view && call < view.calls} onClick=${step(1)}>→<//>
                 <button type="button" class="quiet" aria-label="Close" onClick=${() => dialog.current.close()}>✕</button></div>
-            ${error ? html`<p class="bad">${error.message}</p>` : view ? html`<${Content} view=${view} before=${before} />` : html`<p aria-busy="true">…</p>`}
+            ${error ? html`<p class="bad">${error.message}</p>` : view ? html`<${Content} view=${view} before=${before} />` : html`<p aria-busy="true">Loading …</p>`}
         </div>
     </dialog>`;
 }

@@ -121,7 +121,7 @@ export function Cluster() {
     const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
     return html`<main id="main" tabindex="-1">
         <h1>Cluster</h1>
-        ${cluster.value === null && !hasFailed.value && html`<p aria-busy="true">…</p>`}
+        ${cluster.value === null && !hasFailed.value && html`<p aria-busy="true">Loading …</p>`}
         ${cluster.value && html`<dl class="difference">
             ${Object.keys(STATES).map((state) => html`<div><dt>${state}</dt><dd data-state=${state}>${counts[state]}</dd></div>`)}
             <div><dt>takeovers</dt><dd>${takeovers}</dd></div>

@@ -106,7 +106,7 @@ export function Compare() {
     return html`<main id="main" tabindex="-1" class="compare">
         <h1>Compare</h1>
         <div class="filters"><${Choice} name="a" label="A" runs=${runs.value} /><${Choice} name="b" label="B" runs=${runs.value} /></div>
-        ${a && b && !found.value && !failure.value && html`<p aria-busy="true">…</p>`}
+        ${a && b && !found.value && !failure.value && html`<p aria-busy="true">Loading …</p>`}
         ${found.value && html`<${Result} found=${found.value} />`}
         ${!(a && b) && html`<p class="empty">Choose two runs. A fork and its source are the most telling.</p>`}
     </main>`;

@@ -199,7 +199,7 @@ function OnlyGraph({ id }) {
     if (graph.value === null) return html`<${NoTeam} />`;
     return html`<main id="main" tabindex="-1" aria-busy=${!graph.value}><h1>${graph.value?.name ?? id}</h1>
         <p class="about">This session cannot read the text of team files.</p>
-        ${graph.value ? html`<${Picture} graph=${graph.value} />` : html`<p>…</p>`}</main>`;
+        ${graph.value ? html`<${Picture} graph=${graph.value} />` : html`<p>Loading …</p>`}</main>`;
 }
 
 /** @param {{id: string}} props */
@@ -219,7 +219,7 @@ function Editor({ id }) {
     };
     titled(id);
     if (draft.isGone) return html`<${NoTeam} />`;
-    if (served === null) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1><p>…</p></main>`;
+    if (served === null) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1><p>Loading …</p></main>`;
     const problems = found?.problems ?? [];
     const errors = problems.filter((/** @type {any} */ problem) => problem.severity === 'error').length;
     const isChanged = text !== served.text;
@@ -233,8 +233,9 @@ function Editor({ id }) {
         ${saving.theirs && html`<${Conflict} theirs=${saving.theirs} put=${saving.put} take=${saving.take} />`}
         <div class="columns editor-columns"><section aria-label="Text">
             <div class="text"><${Lines} text=${text} problems=${problems} area=${area} />
-            <textarea ref=${area} aria-label="Text of the team file" aria-describedby="findings" wrap="off" spellcheck="false" autocapitalize="off" value=${text}
+            <textarea ref=${area} aria-label="Text of the team file" aria-describedby="text-keys findings" wrap="off" spellcheck="false" autocapitalize="off" value=${text}
                 onInput=${(/** @type {any} */ event) => (set(event.target.value), moved())} onKeyUp=${moved} onClick=${moved} onKeyDown=${(/** @type {any} */ event) => onKey(event, leaves)}></textarea></div>
+            <p class="note" id="text-keys">Tab writes two spaces. Escape and then Tab leaves the text.</p>
             <${Words} text=${text} caret=${caret.value} area=${area} />
             <div id="findings" role="status">${found === null ? '…' : errors ? counted(errors, 'error') : problems.length ? counted(problems.length, 'warning') : 'No errors.'}</div>
             <${Findings} problems=${problems} area=${area} /></section>
@@ -248,7 +249,7 @@ export function Teams() {
     useLoad(() => get('/teams'), (found) => (teams.value = found.teams), []);
     titled('Teams');
     return html`<main id="main" tabindex="-1"><h1>Teams</h1>
-        ${teams.value === null && html`<p aria-busy="true">…</p>`}
+        ${teams.value === null && html`<p aria-busy="true">Loading …</p>`}
         ${teams.value?.length === 0 && html`<p class="empty">No team is served.</p>`}
         <ul class="runs teams">${teams.value?.map((team) => html`<li class="run-row" key=${team.id}>
             <a href=${address(['teams', team.id])}><span class="run-title">${team.name ?? team.id}</span></a>

@@ -113,7 +113,7 @@ function Chat({ graph, run, called, speaks }) {
 }
 
 /** How small a picture becomes where it has little space, before it is scrolled. */
-const SMALLEST = 0.65;
+const SMALLEST = 0.8;
 
 /** The picture. @param {{graph: any, run?: any}} props */
 export function Picture({ graph, run }) {
@@ -149,7 +149,7 @@ function Table({ graph, run, called }) {
 export function Graph({ id, run }) {
     const graph = useSignal(/** @type {any} */ (null));
     useLoad(() => get(`/conversations/${encodeURIComponent(id)}/graph`), (found) => (graph.value = found), [id]);
-    if (!graph.value) return html`<p aria-busy="true">…</p>`;
+    if (!graph.value) return html`<p aria-busy="true">Loading …</p>`;
     return html`<section class="graph-view" aria-label="Graph">
         <${Picture} graph=${graph.value} run=${run} />
         <details class="fold"><summary>As a table</summary><${Table} graph=${graph.value} run=${run} called=${[]} /></details>

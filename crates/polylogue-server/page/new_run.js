@@ -66,7 +66,7 @@ export function NewRun() {
     if (!may('run')) return html`<main id="main" tabindex="-1"><h1>New run</h1><p class="empty">This session cannot begin runs.</p></main>`;
     return html`<main id="main" tabindex="-1" class="narrow">
         <h1>New run</h1>
-        ${teams.value === null && html`<p aria-busy="true">…</p>`}
+        ${teams.value === null && html`<p aria-busy="true">Loading …</p>`}
         ${teams.value?.length === 0 && html`<p class="empty">No team is served.</p>`}
         ${team && html`<form onSubmit=${begin}>
             <label>Team <select name="team" value=${team.id} onChange=${(/** @type {any} */ event) => refine({ team: event.target.value })}>

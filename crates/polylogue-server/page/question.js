@@ -40,9 +40,11 @@ export const isTurn = ({ kind }) => ['turn', 'reply'].includes(kind);
 
 /** Whose turn it is, or who asks what, for lists and notifications. @param {any} question */
 export function inShort(question) {
-    const { who, text, kind } = question;
+    const { who, text, kind, call } = question;
     if (kind === 'limit') return text;
-    if (!isTurn(question)) return `${who} asks: ${text}`;
+    if (call) return `${who} asks for approval of ${call.tool}`;
+    // What is to run is in the question itself.
+    if (!isTurn(question)) return `${who} asks: ${text.split(/\s*^`{3,}/m)[0]}`;
     return `It is the turn of ${who}${text === `${who}, it is your turn.` ? '' : `: ${text}`}`;
 }
 

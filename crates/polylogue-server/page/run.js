@@ -203,9 +203,10 @@ function Shown({ id, tab, run, version, state, wake, isImported }) {
         ${tab === '' && may('run') && html`<${Say} id=${id} run=${run} version=${version} state=${state.state} wake=${wake} />`}</div>`;
     if (tab === 'graph') return html`<${Graph} id=${id} run=${run} version=${version} />${boxes}`;
     if (tab === 'timeline') return html`<${Timeline} id=${id} run=${run} version=${version} state=${state.state} />${boxes}`;
-    return html`<div class="columns"><section class="talk" aria-label="Conversation">
-            <${Conversation} id=${id} run=${run} version=${version} />${boxes}</section>
-        <${Participants} id=${id} run=${run} version=${version} as=${viewer()} /></div>`;
+    // The participants first, as on narrow screens: keys and screen readers come to what is long last.
+    return html`<div class="columns"><${Participants} id=${id} run=${run} version=${version} as=${viewer()} />
+        <section class="talk" aria-label="Conversation">
+            <${Conversation} id=${id} run=${run} version=${version} />${boxes}</section></div>`;
 }
 
 /** @param {{id: string, tab: string}} props */
@@ -215,7 +216,7 @@ export function Run({ id, tab }) {
     useAttention(about && live && [{ ...about, ...state, title: titleOf(about, live.run) }]);
     if (live?.isGone.value) return html`<main id="main" tabindex="-1"><h1>There is no such run</h1>
         <p>It was removed, or never existed. <a href=${address([])}>All runs</a></p></main>`;
-    if (!about || !live) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1><p>…</p></main>`;
+    if (!about || !live) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1><p>Loading …</p></main>`;
     const { run, wake } = live;
     // Read, so that this is drawn again when something happens.
     const version = live.version.value;

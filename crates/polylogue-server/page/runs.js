@@ -195,7 +195,7 @@ export function Runs() {
     return html`<main id="main" tabindex="-1">
         <h1>Runs</h1>
         <${Filters} teams=${teams.value} />
-        ${rows.value === null ? html`<p aria-busy="true">…</p>` : null}
+        ${rows.value === null ? html`<p aria-busy="true">Loading …</p>` : null}
         ${rows.value && !isOther && shown.length === 0 && html`<p class="empty">${isFiltered ? html`No run matches. <a href=${address([])}>Show all runs</a>` : html`There is no run yet. ${may('run') && html`<a href=${address(['new'])}>Begin one</a>`}`}</p>`}
         <ul class="runs" aria-busy=${isOther}>${shown.map((run) => html`<${Row} key=${run.id} run=${run} now=${serverTime()} />`)}</ul>
         ${more.value.cursor && html`<button type="button" onClick=${further}>Older runs</button>`}

@@ -175,7 +175,7 @@ export function Timeline({ id, run, state }) {
     // What a run that has ended left open does not go on.
     const goesOn = ['running', 'waiting'].includes(state) && Boolean(rows.value?.some((row) => row.end_ms === null));
     useTicks(goesOn);
-    if (!rows.value) return html`<p aria-busy="true">…</p>`;
+    if (!rows.value) return html`<p aria-busy="true">Loading …</p>`;
     if (rows.value.length === 0) return html`<p class="empty">There is no call yet.</p>`;
     const begin = rows.value.reduce((least, row) => Math.min(least, row.start_ms), Infinity);
     const now = rows.value.reduce((most, row) => Math.max(most, row.end_ms ?? 0), Math.max(run.last, goesOn ? serverTime() : 0));

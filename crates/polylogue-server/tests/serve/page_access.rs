@@ -4,7 +4,9 @@ use serde_json::json;
 
 use crate::conversations::{begin, until};
 use crate::page_browser::{browser_of, check_clean};
-use crate::page_views::{key, long_run, show};
+use crate::page_keys::strike;
+use crate::page_layout::ASKED;
+use crate::page_views::{key, long_run, resize, show};
 use crate::world::World;
 
 #[tokio::test]
@@ -78,6 +80,33 @@ async fn the_focus_is_where_a_form_was_opened_that_is_closed() {
             "!document.querySelector('.viewpoint') && document.activeElement.matches('[data-view=Guesser]')",
         )
         .await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn what_keys_give_the_focus_does_not_lie_under_the_questions() {
+    let world = World::with_team("asked", ASKED).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "asked"})).await;
+    until(&world, &id, "waiting").await;
+    resize(&mut browser, 390).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelectorAll('.question').length === 4").await;
+    // How far the element with the focus lies under the questions, if it is a part of what was said.
+    let hidden = "(() => { const it = document.activeElement; const [own, boxes] = [it, document.querySelector('.boxes')].map((it) => it.getBoundingClientRect()); return it.closest('.conversation') ? own.bottom - boxes.top : null; })()";
+    browser.eval("document.querySelector('.tabs a').focus()").await;
+    let mut stops = 0;
+    while browser.eval("!document.activeElement.closest('.question')").await == true {
+        strike(&mut browser, "Tab").await;
+        if let Some(hidden) = browser.eval(hidden).await.as_f64() {
+            assert!(hidden <= 0.0, "{hidden} pixels of stop {stops}");
+            stops += 1;
+        }
+    }
+    assert!(stops > 3, "{stops}");
+    // Keys and screen readers come to the participants before what was said, as on the screen.
+    let order = "document.querySelector('aside').compareDocumentPosition(document.querySelector('.talk')) & Node.DOCUMENT_POSITION_FOLLOWING";
+    assert_eq!(browser.eval(order).await, 4);
     check_clean(&browser, &world);
 }
 

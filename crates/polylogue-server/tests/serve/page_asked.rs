@@ -53,6 +53,13 @@ async fn calls_are_approved_rejected_with_a_reason_and_changed_by_buttons() {
     let shown = shown.as_str().unwrap();
     assert!(!shown.contains('`') && !shown.contains("yes") && !shown.contains("exit"), "{shown}");
     assert_eq!(browser.eval(MAIN).await, "Approve");
+    // A list says it without what is to run.
+    show(&mut browser, "#/").await;
+    browser
+        .until("document.querySelector('.waits')?.textContent === 'Ops asks for approval of calculator'")
+        .await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    until_asked(&mut browser, r#"{"expression":"1+1"}"#).await;
     browser.press("Approve").await;
     until_asked(&mut browser, r#"{"expression":"2+2"}"#).await;
     browser.fill(".question textarea", "too large").await;

@@ -8,7 +8,7 @@ use crate::page_browser::{browser_of, check_clean, id_of, until_state};
 use crate::world::World;
 
 /// Keys as a keyboard sends them, with their effects in the browser.
-async fn strike(browser: &mut Browser, key: &str) {
+pub(crate) async fn strike(browser: &mut Browser, key: &str) {
     let (name, code, text) = match key {
         "Tab" => ("Tab", 9, ""),
         "Enter" => ("Enter", 13, "\r"),

@@ -164,6 +164,35 @@ async fn on_a_phone_the_top_has_two_rows_and_no_button_of_a_dialog_leaves_its_ro
     check_clean(&browser, &world);
 }
 
+/// Four people who are asked at the same time.
+pub(crate) const ASKED: &str = "
+name: asked
+task: What do you think?
+agents: [{name: Ann, human: true}, {name: Bob, human: true}, {name: Cid, human: true}, {name: Dora, human: true}]
+chat: {participants: [Ann, Bob, Cid, Dora], pattern: parallel}
+";
+
+#[tokio::test]
+async fn however_many_questions_wait_a_part_of_the_screen_is_left_for_what_was_said() {
+    let world = World::with_team("asked", ASKED).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "asked"})).await;
+    until(&world, &id, "waiting").await;
+    for width in [390, 1440] {
+        resize(&mut browser, width).await;
+        show(&mut browser, &format!("#/runs/{id}")).await;
+        browser.until("document.querySelectorAll('.question').length === 4").await;
+        browser.until("document.querySelector('.boxes').offsetHeight <= 0.76 * innerHeight").await;
+        // The last one is there for who goes to it.
+        browser.eval("[...document.querySelectorAll('.question .answer')].at(-1).focus()").await;
+        let is_seen = "(() => { const [all, own] = [document.querySelector('.questions'), document.activeElement].map((it) => it.getBoundingClientRect()); return own.top >= all.top && own.bottom <= all.bottom && own.bottom <= innerHeight; })()";
+        browser.until(is_seen).await;
+        show(&mut browser, "#/teams").await;
+        browser.until("!document.querySelector('.question')").await;
+    }
+    check_clean(&browser, &world);
+}
+
 #[tokio::test]
 async fn at_each_width_a_hint_is_whole_and_a_name_is_nearest_to_its_own_bars() {
     let world = World::new().await;
