@@ -43,7 +43,8 @@ export class Problem extends Error {
     /** @param {any} document */
     constructor(document) {
         super(document.detail ?? document.title ?? 'the server cannot be reached, or a proxy before it fails');
-        this.hint = document.hint ?? '';
+        // What a program can request is no help for a person.
+        this.hint = /`(GET|POST|PUT|PATCH|DELETE) /.test(document.hint) ? '' : (document.hint ?? '');
         this.status = document.status ?? 0;
         this.type = document.type ?? '';
         this.errors = document.errors ?? [];

@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useSignal } from './lib.js';
 import { get } from './api.js';
 import { refine, route } from './router.js';
 import { Avatar, Name } from './names.js';
-import { json, Step } from './parts.js';
+import { json, quoted, Step } from './parts.js';
 import { Verbatim } from './verbatim.js';
 
 /** The request that the address names. @returns {{who: string, call: number} | null} */
@@ -87,7 +87,7 @@ export function RequestDialog({ id, names }) {
                 <${Step} label="The call before" can=${call > 1} onClick=${step(-1)}>←<//>
                 <${Step} label="The next call" can=${view && call < view.calls} onClick=${step(1)}>→<//>
                 <button type="button" class="quiet" aria-label="Close" onClick=${() => dialog.current.close()}>✕</button></div>
-            ${error ? html`<p class="bad">${error.message}</p>` : view ? html`<${Content} view=${view} before=${before} />` : html`<p aria-busy="true">Loading …</p>`}
+            ${error ? html`<p class="bad">${quoted(error.message)}</p>${error.hint && html`<p>hint: ${quoted(error.hint)}</p>`}` : view ? html`<${Content} view=${view} before=${before} />` : html`<p aria-busy="true">Loading …</p>`}
         </div>
     </dialog>`;
 }

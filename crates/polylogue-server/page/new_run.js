@@ -51,10 +51,11 @@ export function NewRun() {
     const task = useDraft('new:task');
     useLoad(() => get('/teams'), (found) => (teams.value = found.teams), []);
     const chosen = route.value.query.get('team');
-    const team = teams.value?.find((team) => team.id === chosen) ?? teams.value?.[0];
+    const team = chosen ? teams.value?.find((team) => team.id === chosen) : teams.value?.[0];
+    const isUnknown = chosen !== null && chosen !== '' && teams.value !== null && !team;
     const begin = async (/** @type {any} */ event) => {
         event.preventDefault();
-        if (isSending.value) return;
+        if (isSending.value || !team) return;
         isSending.value = true;
         const made = await attempt(() => post('/conversations', wanted(event.target, team)));
         isSending.value = false;
@@ -68,11 +69,13 @@ export function NewRun() {
         <h1>New run</h1>
         ${teams.value === null && html`<p aria-busy="true">Loading …</p>`}
         ${teams.value?.length === 0 && html`<p class="empty">No team is served.</p>`}
-        ${team && html`<form onSubmit=${begin}>
-            <label>Team <select name="team" value=${team.id} onChange=${(/** @type {any} */ event) => refine({ team: event.target.value })}>
+        ${isUnknown && html`<p class="bad" role="alert">No team “${chosen}” is served. Choose another one.</p>`}
+        ${teams.value !== null && teams.value.length > 0 && html`<form onSubmit=${begin}>
+            <label>Team <select name="team" value=${team?.id ?? ''} onChange=${(/** @type {any} */ event) => refine({ team: event.target.value })}>
+                ${isUnknown && html`<option value="">choose a team</option>`}
                 ${teams.value?.map((team) => html`<option value=${team.id}>${team.name ?? team.id}</option>`)}
             </select></label>
-            <${Fields} key=${team.id} team=${team} task=${task} isSending=${isSending.value} />
+            ${team && html`<${Fields} key=${team.id} team=${team} task=${task} isSending=${isSending.value} />`}
         </form>`}
     </main>`;
 }

@@ -110,6 +110,26 @@ async fn what_keys_give_the_focus_does_not_lie_under_the_questions() {
     check_clean(&browser, &world);
 }
 
+#[tokio::test]
+async fn an_address_that_names_what_there_is_not_says_so_and_begins_nothing_else() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, "#/new?team=nothing").await;
+    browser.until_text("No team “nothing” is served.").await;
+    assert_eq!(browser.eval("document.querySelector('select[name=team]').value").await, "");
+    assert_eq!(browser.eval("document.querySelector('form button.main')").await, json!(null));
+    show(&mut browser, &format!("#/runs/{id}?request=Zoe:1")).await;
+    browser.until("document.querySelector('dialog .bad code')?.textContent === 'Zoe'").await;
+    browser.eval("document.querySelector('dialog').close()").await;
+    // A hint for programs is none for people.
+    show(&mut browser, &format!("#/compare?a={id}&b=nothing")).await;
+    browser.until("document.querySelector('.failure')").await;
+    assert_eq!(browser.eval("document.querySelector('.failure').innerText.includes('/api/')").await, false);
+    check_clean(&browser, &world);
+}
+
 const WORDS: &str = r#"
 name: words
 task: Write.
