@@ -43,7 +43,11 @@ pub(crate) async fn cancel(cli: &args::Cli, args: &args::steer::Cancel) -> Resul
     // One that a server is to run can be in the queue of workers, too: then the server must know, or it would begin it.
     let is_queued = cancel_promised(&runtime, &id, args.now).await?;
     if !is_queued && !runtime.cancel_queued(&id, args.now).await? {
-        return Err(nothing_to_cancel(&runtime, &id, &PlaceOption::of_store(&cli.named_store())).await?);
+        let events = runtime.store().read(&id, 0).await?;
+        let Summary { progress, questions, .. } = Summary::of(&events, true);
+        let asked = enumerated(questions.iter().map(|(_, who)| who.as_str()));
+        let rest = (matches!(progress, Progress::Closed(_)), asked.as_str());
+        return Err(nothing_to_cancel(&id, rest, &PlaceOption::of_store(&cli.named_store())));
     }
     print_note_wrapped(&format!(
         "cancelled: it does not continue by itself; `{}` continues it",
@@ -52,22 +56,26 @@ pub(crate) async fn cancel(cli: &args::Cli, args: &args::steer::Cancel) -> Resul
     Ok(Exit::Done)
 }
 
-/// Why a conversation that no process runs, and that none will continue by itself, is not cancelled.
-async fn nothing_to_cancel(runtime: &Runtime, id: &LogId, place: &PlaceOption) -> Result<CliError, CliError> {
-    let events = runtime.store().read(id, 0).await?;
-    let Summary { progress, questions, .. } = Summary::of(&events, true);
-    let asked = enumerated(questions.iter().map(|(_, who)| who.as_str()));
-    Ok(match progress {
-        Progress::Closed(_) => CliError::usage(format!("`{id}` has ended, so there is nothing to cancel"))
-            .hint(format!("a message continues it: `{}`", place.command(&format!("send {id} TEXT")))),
-        _ if !asked.is_empty() => {
-            let remove = place.command(&format!("rm {id}"));
-            CliError::usage(format!("`{id}` waits for {asked}, so there is nothing to cancel"))
-                .hint(format!("it does not continue without an answer; `{remove}` removes it"))
-        }
-        _ => CliError::usage(format!("no process runs `{id}`, so there is nothing to cancel"))
-            .hint(format!("`{}` continues it", place.command(&format!("resume {id}")))),
-    })
+/// Why a conversation that nothing continues is not cancelled: it has ended (`is_over`), waits for those who are `asked`, or does not run.
+pub(crate) fn nothing_to_cancel(id: &LogId, (is_over, asked): (bool, &str), place: &PlaceOption) -> CliError {
+    let (why, hint) = match (is_over, asked) {
+        (true, _) => (
+            format!("`{id}` has ended"),
+            format!("a message continues it: `{}`", place.command(&format!("send {id} TEXT"))),
+        ),
+        (false, "") => (
+            format!("no process runs `{id}`"),
+            format!("`{}` continues it", place.command(&format!("resume {id}"))),
+        ),
+        (false, asked) => (
+            format!("`{id}` waits for {asked}"),
+            format!(
+                "it does not continue without an answer; `{}` removes it",
+                place.command(&format!("rm {id}"))
+            ),
+        ),
+    };
+    CliError::usage(format!("{why}, so there is nothing to cancel")).hint(hint)
 }
 
 pub(crate) async fn pause(cli: &args::Cli, args: &args::steer::Pause) -> Result<Exit, CliError> {

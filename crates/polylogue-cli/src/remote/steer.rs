@@ -3,11 +3,12 @@
 use polylogue::Name;
 use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork, Resume, When};
 use polylogue_client::{Client, ClientError};
+use polylogue_core::text::enumerated;
 use polylogue_core::{Instruction, LogId};
 
 use super::named_server::{Remote, uncertain};
 use crate::args;
-use crate::commands::steer::{STORED, nothing_to_pause, paused};
+use crate::commands::steer::{STORED, nothing_to_cancel, nothing_to_pause, paused};
 use crate::commands::{keeping, waiting, write};
 use crate::error::{CliError, Exit};
 use crate::prompt::question::meant;
@@ -65,13 +66,12 @@ pub(super) async fn answer(args: &args::steer::Answer, remote: &Remote) -> Resul
 }
 
 pub(super) async fn cancel(args: &args::steer::Cancel, remote: &Remote) -> Result<Exit, CliError> {
-    let Conversation { id, .. } = remote.client.find(&args.id).await?;
+    let Conversation { id, state, questions, .. } = remote.client.find(&args.id).await?;
     let when = if args.now { When::Now } else { When::AfterStep };
     if !remote.client.stop(&id, when).await?.stopped {
-        return Err(CliError::usage(format!(
-            "the server does not run `{id}`, so there is nothing to cancel"
-        ))
-        .hint(format!("`{}` continues it", resume(remote, &id))));
+        let asked = enumerated(questions.iter().map(|open| open.who.as_str()));
+        let rest = (state == ConversationState::Closed, asked.as_str());
+        return Err(nothing_to_cancel(&id, rest, &remote.place));
     }
     print_note("cancelled");
     Ok(Exit::Done)
