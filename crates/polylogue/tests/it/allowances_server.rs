@@ -13,7 +13,7 @@ use polylogue_core::{Allowance, Bound, Money, Params, Price, RunResult, StopReas
 use polylogue_models::{Api, Config, Endpoint, Retries};
 use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
 
-use crate::common::log_of;
+use crate::common::{log_of, run_or_resume, until_dead};
 
 const AGENTS: usize = 50;
 const STEPS: u64 = 3;
@@ -83,26 +83,11 @@ async fn live(server: &Server, seed: u64, (run, first): (Money, Money)) -> StopR
         let limits = Limits { cost: Some(run), ..Limits::default() };
         let own = Allowance { cost: Some(first), ..Allowance::default() };
         let mut log = log_of(&events).await.limits(limits).agent_limits([(Name::new("A0").unwrap(), own)]);
-        let dies = async {
-            while server.count() < last {
-                tokio::task::yield_now().await;
-            }
-        };
-        let running = async {
-            match events.is_empty() {
-                true => chat.run_in(&mut log, "go").await,
-                false => chat.resume(&mut log).await,
-            }
-        };
-        let ended = tokio::select! {
-            biased;
-            ended = running => Some(ended.unwrap()),
-            () = dies => None,
-        };
+        let ended = until_dead(run_or_resume(&chat, &mut log, "go"), || server.count() >= last).await;
         assert_eq!(log.reserved(), Money::default(), "seed {seed}: reservations return to zero");
         // What was not written is lost with the process.
         events = log.events().await;
-        if let Some(RunResult { status: Status::Closed { reason, .. }, .. }) = ended {
+        if let Some(RunResult { status: Status::Closed { reason, .. }, .. }) = ended.map(Result::unwrap) {
             return reason;
         }
     }

@@ -15,7 +15,7 @@ use polylogue_core::{
 };
 use polylogue_store::Memory;
 
-use crate::common::{Random, received};
+use crate::common::{Random, received, until_dead};
 
 /// The longest reply, in tokens. A token costs a cent, and a request is counted as [`INPUT`] tokens at least.
 const MOST: u64 = 20;
@@ -171,16 +171,7 @@ async fn live(
         };
         batch.run(rows(), start(server), each).await.unwrap();
     };
-    let dies = async {
-        while server.calls() < last {
-            tokio::task::yield_now().await;
-        }
-    };
-    let is_over = tokio::select! {
-        biased;
-        () = run => true,
-        () = dies => false,
-    };
+    let is_over = until_dead(run, || server.calls() >= last).await.is_some();
     is_over.then_some(ended)
 }
 
@@ -326,16 +317,8 @@ async fn the_time_of_a_batch_counts_over_its_processes() {
         let log = Log::create(store.clone(), row).await.unwrap();
         let mut log = log.clock(move || Timestamp(clock.load(Ordering::SeqCst)));
         let start = start(&other)(&row.to_owned()).unwrap();
-        let dies = async {
-            while other.calls() < 6 {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::select! {
-            biased;
-            _ = start.chat.run_in(&mut log, row) => panic!("it ends"),
-            () = dies => {}
-        }
+        let ended = until_dead(start.chat.run_in(&mut log, row), || other.calls() >= 6).await;
+        assert!(ended.is_none(), "it ends");
         log.release().await.unwrap();
     }
     let counted = process(Allowance::default());

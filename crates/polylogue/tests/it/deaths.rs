@@ -10,8 +10,8 @@ use polylogue_core::{
     Reply, Request, StopReason, Usage,
 };
 
-use crate::common::log_of;
 use crate::common::seeker::{Seeker, search};
+use crate::common::{log_of, run_or_resume, until_dead};
 
 /// A model that can take 20 cents a call, and takes 10.
 #[derive(Clone, Default)]
@@ -96,22 +96,9 @@ async fn killed_at(
     events: &[Arc<Event>],
 ) -> Vec<Arc<Event>> {
     let mut log = log_of(events).await.limits(dollars(limit));
-    let run = async {
-        match events {
-            [] => chat.run_in(&mut log, "go").await,
-            _ => chat.resume(&mut log).await,
-        }
-    };
-    let reached = async {
-        while model.calls.load(Ordering::SeqCst) < calls {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::select! {
-        biased;
-        ended = run => panic!("it ended: {:?}", ended.map(|result| result.status)),
-        () = reached => {}
-    }
+    let run = run_or_resume(chat, &mut log, "go");
+    let ended = until_dead(run, || model.calls.load(Ordering::SeqCst) >= calls).await;
+    assert!(ended.is_none(), "it ended: {ended:?}");
     log.events().await
 }
 

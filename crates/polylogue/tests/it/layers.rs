@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::{cut_with_answers, name, script};
+use crate::common::{cut_with_answers, log_of, name, script};
 use polylogue::layers::hook::{HookedModel, before_send, map_text};
 use polylogue::layers::reply::{MessageKind, Trigger, from_fn, when};
 use polylogue::layers::{Executor, HumanInput, Stack};
@@ -14,7 +14,7 @@ use polylogue::{
     Act, Agent, AnyModel, Assistant, Chat, Function, Human, Log, Policy, Tool, parallel, round_robin,
     sequential,
 };
-use polylogue_core::{AnyStore, Body, LogId, Meta, Store};
+use polylogue_core::{AnyStore, Body, LogId};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
@@ -179,12 +179,7 @@ async fn hooks_on_what_is_read_replied_and_sent() {
 
 /// Resumes `chat` in a fresh log of the first `events` events of `log`.
 async fn resumed(chat: &Chat, log: &Log, events: usize) -> String {
-    let store = AnyStore::new(Memory::default());
-    let id = LogId::new("again").unwrap();
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    store.append(&claim, &log.events().await[..events]).await.unwrap();
-    store.release(claim).await.unwrap();
-    let mut log = Log::open(store, id).await.unwrap();
+    let mut log = log_of(&log.events().await[..events]).await;
     chat.resume(&mut log).await.unwrap();
     transcript(&log.events().await)
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::log_in;
+use crate::common::{log_in, log_of, run_or_resume};
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Status, round_robin, sequential};
 use polylogue_core::{
     Allowance, AnswerChoice, AnswerEffect, AnyStore, Body, ChatLimits, DeltaSink, Event, Instruction,
-    LimitOverrides, LimitRaise, LogId, Meta, Model, ModelError, Money, OnLimit, OpenQuestion, Params, Path,
-    Question, QuestionKind, RaiseTerms, Reply, Request, Responder, StopReason, Store, Timestamp, Usage,
+    LimitOverrides, LimitRaise, Model, ModelError, Money, OnLimit, OpenQuestion, Params, Path, Question,
+    QuestionKind, RaiseTerms, Reply, Request, Responder, StopReason, Timestamp, Usage,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::uncharged;
@@ -73,12 +73,8 @@ async fn asking(limits: Limits) -> Log {
 
 /// The log `events` as another process opens it.
 async fn reopened(events: &[Arc<Event>], limits: Limits) -> Log {
-    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("again").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    store.append(&claim, events).await.unwrap();
-    store.release(claim).await.unwrap();
     let limits = LimitOverrides::last_of(events).unwrap_or_default().apply_to(limits);
-    Log::open(store, id).await.unwrap().limits(limits)
+    log_of(events).await.limits(limits)
 }
 
 fn waiting(status: Status) -> (Path, Question) {
@@ -94,10 +90,7 @@ fn reason(status: Status) -> StopReason {
 
 /// Runs to a question, and answers those that come, until the chat closes.
 async fn answered(log: &mut Log, chat: &Chat, answers: &[&str]) -> StopReason {
-    let mut status = match log.has_begun().await.unwrap() {
-        true => chat.resume(log).await.unwrap().status,
-        false => chat.run_in(log, "go").await.unwrap().status,
-    };
+    let mut status = run_or_resume(chat, log, "go").await.unwrap().status;
     for answer in answers {
         let (at, question) = waiting(status);
         assert!(at.is_root() && question.is_about_limit() && question.who.as_str() == "team");

@@ -16,7 +16,7 @@ use polylogue_core::{
 use polylogue_store::Memory;
 
 use crate::common::seeker::{Seeker, search};
-use crate::common::{log_of, reason};
+use crate::common::{log_of, reason, run_or_resume, until_dead};
 
 /// Takes a cent for each token it writes, ten of them, and says of its requests how they went.
 #[derive(Clone, Default)]
@@ -106,24 +106,9 @@ async fn killed(
 ) -> (Vec<Arc<Event>>, Option<Status>) {
     let mut log = log_of(events).await.limits(limits);
     let watch = log.subscribe().await;
-    let run = async {
-        match events.is_empty() {
-            true => chat.run_in(&mut log, "go").await.unwrap().status,
-            false => chat.resume(&mut log).await.unwrap().status,
-        }
-    };
-    let reached = async {
-        while model.made() < calls {
-            tokio::task::yield_now().await;
-        }
-    };
-    let status = tokio::select! {
-        biased;
-        status = run => Some(status),
-        () = reached => None,
-    };
+    let run = until_dead(run_or_resume(chat, &mut log, "go"), || model.made() >= calls).await;
     drop(watch);
-    (log.events().await, status)
+    (log.events().await, run.map(|run| run.unwrap().status))
 }
 
 #[tokio::test]
@@ -340,16 +325,7 @@ async fn five_rows(store: &AnyStore, model: &Cents, (dollars, at_once): (f64, us
         let batch = batch.charge(rows(), |row| Ok(LogId::new(row)?), start).await.unwrap();
         batch.run(rows(), start, |_| ()).await.unwrap();
     };
-    let reached = async {
-        while model.made() < calls {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::select! {
-        biased;
-        () = run => (),
-        () = reached => (),
-    }
+    until_dead(run, || model.made() >= calls).await;
     budget.used().cost
 }
 

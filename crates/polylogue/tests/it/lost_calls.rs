@@ -14,7 +14,7 @@ use polylogue_core::{
     Request, ToolCall, Turn, Usage,
 };
 
-use crate::common::{log, log_of, name, script};
+use crate::common::{log, log_of, name, script, until_dead};
 
 /// A model that can take 20 cents a call, and never replies.
 #[derive(Clone, Default)]
@@ -57,16 +57,8 @@ fn function(name: &str) -> Function {
 /// Does `work` in a process that dies when `model` was called `calls` more times.
 async fn dies<T: fmt::Debug>(model: &Hanging, calls: u64, work: impl Future<Output = T>) {
     let until = model.calls() + calls;
-    let reached = async {
-        while model.calls() < until {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::select! {
-        biased;
-        ended = work => panic!("it ended: {ended:?}"),
-        () = reached => {}
-    }
+    let ended = until_dead(work, || model.calls() >= until).await;
+    assert!(ended.is_none(), "it ended: {ended:?}");
 }
 
 /// The calls that count at their reservation, and their cost.

@@ -10,8 +10,7 @@ use polylogue::{
     parallel, round_robin,
 };
 use polylogue_core::{
-    AnyStore, Body, Condition, Event, LimitOverrides, LogId, Meta, Money, Part, Path, StopReason, Store,
-    Timestamp, TurnRequest,
+    AnyStore, Body, Condition, Event, LimitOverrides, Money, Part, Path, StopReason, Timestamp, TurnRequest,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -80,12 +79,7 @@ async fn what_was_allowed_is_in_the_log_wherever_it_is_cut() {
     let whole = whole.events().await;
     let reopened = whole.iter().position(|event| matches!(event.body, Body::Reopened { .. })).unwrap();
     for cut in reopened + 1..=whole.len() {
-        let store = AnyStore::new(Memory::default());
-        let id = LogId::new("cut").unwrap();
-        let claim = store.create(&id, &Meta::default()).await.unwrap();
-        store.append(&claim, &whole[..cut]).await.unwrap();
-        store.release(claim).await.unwrap();
-        let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
+        let mut log = log_of(&whole[..cut]).await;
         chat().resume(&mut log).await.unwrap();
         let bodies = |events: &[Arc<Event>]| -> Vec<Body> {
             uncharged(events).iter().map(|event| event.body.clone()).collect()

@@ -14,7 +14,7 @@ use polylogue_core::{
 };
 
 use self::server::{LONGEST, Server};
-use crate::common::{log_of, name, reason};
+use crate::common::{log_of, name, reason, run_or_resume};
 
 fn cents(amount: u64) -> Money {
     Money { picodollars: amount * 10_000_000_000 }
@@ -308,11 +308,7 @@ async fn a_log_that_is_cut_anywhere_ends_in_the_same_way_without_a_further_call(
         let server = Server::wanting(700);
         let chat = pair(&server).build().unwrap();
         let mut log = log_of(events).await.limits(limits);
-        let result = match events {
-            [] => chat.run_in(&mut log, "go").await,
-            _ => chat.resume(&mut log).await,
-        };
-        (result.unwrap(), server.sent().len())
+        (run_or_resume(&chat, &mut log, "go").await.unwrap(), server.sent().len())
     };
     let (whole, _) = run(&[]).await;
     let bodies = |events: &[Arc<Event>]| events.iter().map(|event| event.body.clone()).collect::<Vec<_>>();
@@ -361,11 +357,7 @@ async fn a_call_of_another_agent_after_a_reply_that_was_cut_off_is_not_sent() {
         let chat = chat.build().unwrap();
         let limits = Limits { tokens: Some(6_000), ..Limits::default() };
         let mut log = log_of(events).await.limits(limits);
-        let result = match events {
-            [] => chat.run_in(&mut log, "go").await,
-            _ => chat.resume(&mut log).await,
-        };
-        (result.unwrap(), server.sent().len())
+        (run_or_resume(&chat, &mut log, "go").await.unwrap(), server.sent().len())
     };
     let (whole, calls) = run(&[]).await;
     let why = reason(&whole.status);

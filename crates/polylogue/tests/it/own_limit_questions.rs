@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::{log_of, name, reason, script};
+use crate::common::{log_of, name, reason, run_or_resume, script};
 use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::agent_tool::AgentTool;
@@ -85,10 +85,7 @@ async fn played(of: Of, answers: &[&str], prefix: &[Arc<Event>]) -> Vec<Arc<Even
     if of == Of::Agent {
         log = log.agent_limits([(name("A"), TWO_SECONDS)]);
     }
-    let mut status = match prefix {
-        [] => chat.run_in(&mut log, "go").await.unwrap().status,
-        _ => chat.resume(&mut log).await.unwrap().status,
-    };
+    let mut status = run_or_resume(&chat, &mut log, "go").await.unwrap().status;
     let mut answers = answers[answered_in(prefix)..].iter();
     while let Status::Waiting(questions) = status {
         let [(at, question)] = questions.as_slice() else { panic!("{questions:?}") };

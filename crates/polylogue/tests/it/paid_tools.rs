@@ -15,7 +15,7 @@ use polylogue_core::{
 };
 
 use crate::common::seeker::Seeker;
-use crate::common::{cut_everywhere, log_of};
+use crate::common::{cut_everywhere, log_of, until_dead};
 
 /// A tool of which a call costs at most ten cents, if it declares that.
 #[derive(Clone)]
@@ -251,17 +251,8 @@ async fn a_condition_on_money_counts_what_tools_cost_in_calls_that_failed() {
 async fn a_call_in_flight_at_a_death_counts_at_what_it_costs_at_most() {
     let hangs = Search { hangs: true, ..Search::declared() };
     let mut log = log_of(&[]).await.limits(limit(25));
-    let dies = async {
-        while hangs.made() < 1 {
-            tokio::task::yield_now().await;
-        }
-    };
-    let shop = chat(&hangs, 1);
-    tokio::select! {
-        biased;
-        _ = shop.run_in(&mut log, "go") => panic!("it ends"),
-        () = dies => {}
-    }
+    let ended = until_dead(chat(&hangs, 1).run_in(&mut log, "go"), || hangs.made() >= 1).await;
+    assert!(ended.is_none(), "it ends");
     let tool = Search::declared();
     let mut log = log_of(&log.events().await).await.limits(limit(25));
     let status = chat(&tool, 1).resume(&mut log).await.unwrap().status;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{log_of, name, script};
+use crate::common::{log_of, name, run_or_resume, script};
 use futures_util::future::{Either, join, select};
 use polylogue::layers::AnswerTimeout;
 use polylogue::tools::Approval;
@@ -97,12 +97,7 @@ async fn give(log: &LogHandle, answers: &[(&str, &str)]) -> Infallible {
 /// Runs a conversation until it is closed or waits, while a person gives `answers`.
 async fn run(chat: &Chat, log: &mut Log, answers: &[(&str, &str)]) -> Status {
     let handle = log.handle();
-    let run = pin!(async {
-        match log.has_begun().await.unwrap() {
-            true => chat.resume(log).await,
-            false => chat.run_in(log, "go").await,
-        }
-    });
+    let run = pin!(run_or_resume(chat, log, "go"));
     let person = pin!(give(&handle, answers));
     match timeout(HANGS, select(run, person)).await.expect("no one is asked while a turn is in progress") {
         Either::Left((run, _)) => run.unwrap().status,

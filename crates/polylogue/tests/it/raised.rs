@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{log_of, name};
+use crate::common::{log_of, name, run_or_resume};
 use polylogue::policies::with_termination;
 use polylogue::stop::{Stop, max_messages, max_turns};
 use polylogue::{Assistant, Function, round_robin, sequential};
@@ -53,11 +53,7 @@ async fn played(stop: Stop, limits: Limits, more: LimitOverrides, prefix: &[Arc<
         .policy(with_termination(round_robin(), stop))
         .build()
         .unwrap();
-    let run = match prefix {
-        [] => chat.run_in(&mut log, "go").await,
-        _ => chat.resume(&mut log).await,
-    };
-    let status = run.unwrap().status;
+    let status = run_or_resume(&chat, &mut log, "go").await.unwrap().status;
     assert!(matches!(status, Status::Closed { .. }), "{status:?}");
     log
 }
@@ -160,11 +156,7 @@ async fn talked(limit: u64, given: Option<Instruction>, prefix: &[Arc<Event>]) -
     let speaker = |who: &str| Assistant::new(who, model.clone()).unwrap();
     let chat = Chat::builder("pair").participant(speaker("A")).participant(speaker("B"));
     let chat = chat.policy(with_termination(round_robin(), max_turns(8))).build().unwrap();
-    let run = match prefix {
-        [] => chat.run_in(&mut log, "go").await,
-        _ => chat.resume(&mut log).await,
-    };
-    match run.unwrap().status {
+    match run_or_resume(&chat, &mut log, "go").await.unwrap().status {
         Status::Closed { reason, .. } => (log, reason),
         status => panic!("{status:?}"),
     }

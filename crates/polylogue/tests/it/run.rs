@@ -16,7 +16,7 @@ use polylogue::{
 };
 use polylogue_core::{
     AllowanceOwner, AnyStore, AnyTool, Body, ConfigError, Delta, Fault, Interrupt, LogId, Money, Part,
-    StopReason, Store, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, TurnRequest,
+    StopReason, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, TurnRequest,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -618,18 +618,14 @@ async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be(
         (vec![opened.clone(), turn_started("A"), turn_started("B")], "event 2: it is still `A`'s turn"),
         (vec![opened.clone(), turn_started("A"), answered], "event 2: nothing was asked"),
     ] {
-        let (store, id) = (AnyStore::new(Memory::default()), LogId::new("x").unwrap());
-        let claim = store.create(&id, &polylogue_core::Meta::default()).await.unwrap();
         let event = |(seq, body)| {
             let (at, time) = (polylogue_core::Path::root(), polylogue_core::Timestamp(0));
             Arc::new(polylogue_core::Event { seq, chat: at, time, ran_ms: 0, inbox: None, body })
         };
         let events: Vec<_> = (0..).zip(bodies).map(event).collect();
-        store.append(&claim, &events).await.unwrap();
-        store.release(claim).await.unwrap();
-        let mut log = Log::open(store, id).await.unwrap();
+        let mut log = log_of(&events).await;
         let error = pair(&Script::default(), max_turns(1)).resume(&mut log).await.unwrap_err();
-        assert_eq!(error.to_string(), format!("the log of `x` is not a valid conversation: {flaw}"));
+        assert_eq!(error.to_string(), format!("the log of `test` is not a valid conversation: {flaw}"));
     }
 }
 

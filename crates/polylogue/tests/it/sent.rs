@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{log_of, name};
+use crate::common::{log_of, name, run_or_resume};
 use futures_util::future::{Either, join, select};
 use polylogue::policies::{sequential, with_late_joiner, with_termination};
 use polylogue::stop::{max_turns, says};
@@ -78,11 +78,7 @@ async fn play(prefix: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let mut log = log_of(prefix).await;
     *outside.lock().unwrap() = Some(log.handle());
     let chat = counters(&outside);
-    let status = match prefix {
-        [] => chat.run_in(&mut log, "go").await,
-        _ => chat.resume(&mut log).await,
-    };
-    let status = status.unwrap().status;
+    let status = run_or_resume(&chat, &mut log, "go").await.unwrap().status;
     assert!(matches!(status, Status::Closed { .. }), "{status:?}");
     log.events().await
 }
@@ -209,12 +205,8 @@ async fn run_steered(chat: &Chat, log: &mut Log, outside: &Outside) -> Status {
             }
         }
     };
-    let run = async {
-        let begun = log.has_begun().await.unwrap();
-        if begun { chat.resume(log).await } else { chat.run_in(log, "go").await }.unwrap().status
-    };
-    match select(pin!(run), pin!(resumes)).await {
-        Either::Left((status, _)) => status,
+    match select(pin!(run_or_resume(chat, log, "go")), pin!(resumes)).await {
+        Either::Left((run, _)) => run.unwrap().status,
         Either::Right(_) => panic!("the log is gone"),
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{cut_with_answers, name, script};
+use crate::common::{cut_with_answers, log_of, name, run_or_resume, script};
 use polylogue::Message;
 use polylogue::layers::reply::{Stack, Trigger, when};
 use polylogue::layers::{Nested, OuterContext};
@@ -15,10 +15,9 @@ use polylogue::policies::{
 };
 use polylogue::stop::max_turns;
 use polylogue::tools::GetHistory;
-use polylogue::{Agent, Assistant, Chat, Human, Log, Status, round_robin, sequential};
-use polylogue_core::{AnyAgent, AnyStore, Body, Event, LogId, Meta, Store, Timestamp};
+use polylogue::{Agent, Assistant, Chat, Human, Status, round_robin, sequential};
+use polylogue_core::{AnyAgent, Body, Event};
 use polylogue_models::Script;
-use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
 
 async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str]) -> Vec<Arc<Event>> {
@@ -129,19 +128,9 @@ async fn a_graph_of_chats_with_a_person_and_a_tool() {
 
 /// The log of `chat` that begins with `prefix`.
 async fn from(prefix: &[Arc<Event>], chat: &Chat) -> Vec<Arc<Event>> {
-    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("cut").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    if !prefix.is_empty() {
-        store.append(&claim, prefix).await.unwrap();
-    }
-    store.release(claim).await.unwrap();
-    let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
-    let status = if prefix.is_empty() {
-        chat.run_in(&mut log, "go").await.map(|run| run.status)
-    } else {
-        chat.resume(&mut log).await.map(|run| run.status)
-    };
-    assert!(matches!(status.unwrap(), Status::Closed { .. }));
+    let mut log = log_of(prefix).await;
+    let run = run_or_resume(chat, &mut log, "go").await.unwrap();
+    assert!(matches!(run.status, Status::Closed { .. }));
     log.events().await
 }
 

@@ -11,12 +11,11 @@ use polylogue::{
     sequential,
 };
 use polylogue_core::{
-    AnyStore, Body, Event, FinishReason, LogHandle, LogId, Meta, Money, Part, StopReason, Store, Timestamp,
-    TurnRequest, View, ViewOptions,
+    AnyStore, Body, Event, FinishReason, LogHandle, Money, Part, StopReason, TurnRequest, View, ViewOptions,
 };
 use polylogue_store::{Memory, Sqlite};
 
-use crate::common::{log, log_in, log_of, name};
+use crate::common::{log, log_in, log_of, name, run_or_resume, stored};
 
 const PRICE: &str = "And the price?";
 
@@ -40,9 +39,7 @@ fn pair(policy: impl Policy, sends: Option<(LogHandle, &str)>) -> Chat {
 }
 
 async fn begin_or_resume(chat: &Chat, log: &mut Log) -> Status {
-    let begun = log.has_begun().await.unwrap();
-    let ran = if begun { chat.resume(log).await } else { chat.run_in(log, "go").await };
-    ran.unwrap().status
+    run_or_resume(chat, log, "go").await.unwrap().status
 }
 
 /// Runs the chat to its end. Returns its result.
@@ -86,11 +83,7 @@ fn stores() -> (tempfile::TempDir, [AnyStore; 2]) {
 
 /// A log of the first events of `whole` in `store`, as the next process finds it.
 async fn cut_at(cut: usize, whole: &[Arc<Event>], store: &AnyStore) -> Log {
-    let id = LogId::new(&format!("cut{cut}")).unwrap();
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    store.append(&claim, &whole[..cut]).await.unwrap();
-    store.release(claim).await.unwrap();
-    Log::open(store.clone(), id).await.unwrap().clock(|| Timestamp(0))
+    stored(store.clone(), &format!("cut{cut}"), &whole[..cut]).await
 }
 
 const SPOKEN: &str = "closed: every participant has spoken";

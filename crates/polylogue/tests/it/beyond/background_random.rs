@@ -16,6 +16,7 @@ use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
 
 use crate::beyond::stage::name;
+use crate::common::{log_of, run_or_resume, until_dead};
 
 /// Numbers that depend on a seed alone.
 fn random(seed: u64, of: &str, most: u64) -> u64 {
@@ -102,15 +103,9 @@ fn chat(seed: u64, model: &AnyModel) -> Chat {
 
 /// Runs from `prefix` to the end, and returns the events and the model calls made.
 async fn play(seed: u64, prefix: &[Arc<Event>]) -> (Vec<Arc<Event>>, u64) {
-    let (store, id, calls) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap(), Calls::default());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    store.append(&claim, prefix).await.unwrap();
-    store.release(claim).await.unwrap();
-    let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
+    let (mut log, calls) = (log_of(prefix).await, Calls::default());
     let chat = chat(seed, &calls.through(Slow { seed }));
-    let run =
-        if prefix.is_empty() { chat.run_in(&mut log, "task").await } else { chat.resume(&mut log).await };
-    let run = run.unwrap();
+    let run = run_or_resume(&chat, &mut log, "task").await.unwrap();
     assert!(matches!(run.status, Status::Closed { .. }), "{:?}", run.status);
     assert_eq!(log.reserved(), polylogue_core::Money::default());
     (log.events().await, calls.made())
@@ -227,26 +222,15 @@ async fn tasks_at_the_same_time_take_no_more_money_than_the_run_may_wherever_it_
             let log = Log::open(store.clone(), id.clone()).await.unwrap().clock(|| Timestamp(0));
             let mut log = log.limits(Limits { cost: Some(cents(limit)), ..Limits::default() });
             let last = calls.load(Ordering::SeqCst) + 1 + random(seed, &format!("life {life}"), 9);
-            let is_begun = !log.events().await.is_empty();
-            let run = async {
-                if is_begun { chat.resume(&mut log).await } else { chat.run_in(&mut log, "task").await }
-            };
-            let dies = async {
-                while calls.load(Ordering::SeqCst) < last {
-                    tokio::task::yield_now().await;
-                }
-            };
-            let ended = tokio::select! {
-                biased;
-                run = run => Some(run.unwrap().status),
-                () = dies => None,
-            };
+            let run = run_or_resume(&chat, &mut log, "task");
+            let ended = until_dead(run, || calls.load(Ordering::SeqCst) >= last).await;
             let charged = PRICE * calls.load(Ordering::SeqCst);
             assert!(charged <= limit, "seed {seed}: {charged} of {limit} cents");
-            let Some(status) = ended else {
+            let Some(run) = ended else {
                 deaths += 1;
                 continue;
             };
+            let status = run.unwrap().status;
             let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
             assert_eq!(log.reserved(), Money::default(), "seed {seed}");
             stopped += u64::from(matches!(reason, StopReason::Cost { .. }));

@@ -16,7 +16,7 @@ use polylogue_core::{
 use polylogue_store::Memory;
 
 use crate::beyond::stage::{Cast, events, name, play, played_from};
-use crate::common::log_of;
+use crate::common::{log_of, run_or_resume};
 
 /// A chat of `who`, of whom those of `background` have their turns in the background.
 fn chat(cast: &Cast<'_>, who: &[&str], background: &[&str]) -> polylogue_core::ChatBuilder {
@@ -156,11 +156,8 @@ async fn worked(prefix: &[Arc<Event>], is_chosen: bool) -> Vec<Arc<Event>> {
         *outside.lock().unwrap() = Some(log.handle());
     }
     let chat = office(&outside);
-    let run = match prefix {
-        [] => chat.run_in(&mut log, "task").await,
-        _ => chat.resume(&mut log).await,
-    };
-    assert!(matches!(run.unwrap().status, Status::Closed { .. }));
+    let run = run_or_resume(&chat, &mut log, "task").await.unwrap();
+    assert!(matches!(run.status, Status::Closed { .. }));
     log.events().await
 }
 

@@ -9,8 +9,8 @@ use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
 use polylogue_test::print::transcript;
 
-use crate::common::log_of;
 pub(crate) use crate::common::{log, name};
+use crate::common::{log_of, run_or_resume};
 
 /// The speakers of a conversation: assistants that speak by one script, their model calls counted.
 pub(crate) struct Cast<'a> {
@@ -63,11 +63,8 @@ pub(crate) async fn played_from(
     let mut log = log_of(prefix).await;
     let calls = Calls::default();
     let chat = chat(&Cast { script: serde_json::from_str(script).unwrap(), calls: &calls });
-    let run = match prefix {
-        [] => chat.run_in(&mut log, "task").await,
-        _ => chat.resume(&mut log).await,
-    };
-    assert!(matches!(run.unwrap().status, Status::Closed { .. }));
+    let run = run_or_resume(&chat, &mut log, "task").await.unwrap();
+    assert!(matches!(run.status, Status::Closed { .. }));
     log.events().await
 }
 

@@ -34,13 +34,40 @@ pub(crate) async fn log_in(store: AnyStore, id: &str) -> Log {
 
 /// A log of these events, as the next process finds it; its clock stands still.
 pub(crate) async fn log_of(events: &[Arc<Event>]) -> Log {
-    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
+    stored(AnyStore::new(Memory::default()), "test", events).await
+}
+
+/// The same in `store`.
+pub(crate) async fn stored(store: AnyStore, id: &str, events: &[Arc<Event>]) -> Log {
+    let id = LogId::new(id).unwrap();
     let claim = store.create(&id, &Meta::default()).await.unwrap();
     if !events.is_empty() {
         store.append(&claim, events).await.unwrap();
     }
     store.release(claim).await.unwrap();
     Log::open(store, id).await.unwrap().clock(|| Timestamp(0))
+}
+
+/// Runs `chat`, or resumes it if it has begun in `log`.
+pub(crate) async fn run_or_resume(chat: &Chat, log: &mut Log, task: &str) -> polylogue::Result<RunResult> {
+    match log.has_begun().await? {
+        true => chat.resume(log).await,
+        false => chat.run_in(log, task).await,
+    }
+}
+
+/// Does `work` in a process that dies when `is_dead`. Returns its result, unless the process died before.
+pub(crate) async fn until_dead<T>(work: impl Future<Output = T>, is_dead: impl Fn() -> bool) -> Option<T> {
+    let death = async {
+        while !is_dead() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        result = work => Some(result),
+        () = death => None,
+    }
 }
 
 /// Why a run has closed its chat.
@@ -130,22 +157,7 @@ pub(crate) async fn lived(
         let mut log = opened(log_of(&events).await).budget(budget.clone());
         budget.count_events(events.iter().map(|event| &**event));
         let last = requests() + 1 + usize::try_from(random.roll(60)).unwrap();
-        let dies = async {
-            while requests() < last {
-                tokio::task::yield_now().await;
-            }
-        };
-        let run = async {
-            match events.is_empty() {
-                true => chat.run_in(&mut log, "go").await,
-                false => chat.resume(&mut log).await,
-            }
-        };
-        let ended = tokio::select! {
-            biased;
-            ended = run => Some(ended),
-            () = dies => None,
-        };
+        let ended = until_dead(run_or_resume(chat, &mut log, "go"), || requests() >= last).await;
         assert_eq!(
             (log.reserved(), budget.reserved()),
             (Money::default(), Money::default()),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Chat, Error, Human, Log, Session, round_robin};
-use polylogue_core::{AnyAgent, AnyStore, Body, Event, Interrupt, LogId, Meta, Path, Store, Timestamp};
+use polylogue::{AnyModel, Chat, Error, Human, Session, round_robin};
+use polylogue_core::{AnyAgent, AnyStore, Body, Event, Interrupt, Path};
 use polylogue_store::{Memory, Sqlite};
 use polylogue_test::cut::{Calls, uncharged};
 
-use crate::common::{cut_everywhere, script};
+use crate::common::{cut_everywhere, script, stored};
 use crate::lagent::parts::{Blogger, House, NoTools, agent};
 
 pub(crate) type Agents<'a> = &'a dyn Fn(&Calls) -> Vec<AnyAgent>;
@@ -35,15 +35,9 @@ async fn play(
     agents: Agents<'_>,
     calls: &[(usize, &str)],
 ) -> Vec<Arc<Event>> {
-    let id = LogId::new("cut").unwrap();
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    if !prefix.is_empty() {
-        store.append(&claim, prefix).await.unwrap();
-    }
-    store.release(claim).await.unwrap();
     let counter = Calls::default();
     let agents = agents(&counter);
-    let mut session = Session::from_log(Log::open(store, id).await.unwrap().clock(|| Timestamp(0)));
+    let mut session = Session::from_log(stored(store, "cut", prefix).await);
     let over = prefix.iter().filter(|event| is_call_end(event)).count();
     let mut resumes = true;
     for (agent, text) in &calls[over..] {

@@ -3,22 +3,16 @@
 use std::sync::Arc;
 
 use polylogue::agents::session::{ReplyStream, Stage};
-use polylogue::{Act, Chat, Error, Function, Log, Session, sequential};
-use polylogue_core::{AnyAgent, AnyStore, Body, Event, Interrupt, LogId, Meta, Store, Timestamp};
-use polylogue_store::Memory;
+use polylogue::{Act, Chat, Error, Function, Session, sequential};
+use polylogue_core::{AnyAgent, Body, Event, Interrupt};
 use polylogue_test::cut::uncharged;
 
+use crate::common::log_of;
 use crate::lagent::parts::{Blogger, agent, session};
 use crate::stage::{run, script};
 
 async fn session_of(events: &[Arc<Event>]) -> Session {
-    let (store, id) = (AnyStore::new(Memory::new()), LogId::new("cut").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    if !events.is_empty() {
-        store.append(&claim, events).await.unwrap();
-    }
-    store.release(claim).await.unwrap();
-    Session::from_log(Log::open(store, id).await.unwrap().clock(|| Timestamp(0)))
+    Session::from_log(log_of(events).await)
 }
 
 /// L12, at every cut: a call that is given up leaves the session as it was before it, or as it was after.

@@ -8,10 +8,11 @@ use polylogue::agents::session::State;
 use polylogue::layers::AnswerTimeout;
 use polylogue::layers::hook::MessageHooks;
 use polylogue::runs::Report;
-use polylogue::{Act, Agent, AnyModel, Assistant, Error, Human, Limits, Log, Message, Name, Session, Turn};
-use polylogue_core::{AnyStore, Body, Interrupt, LogId, Meta, Store, SubAgent, Timestamp};
+use polylogue::{Act, Agent, AnyModel, Assistant, Error, Human, Limits, Message, Name, Session, Turn};
+use polylogue_core::{AnyStore, Body, Interrupt, LogId, SubAgent, Timestamp};
 use polylogue_store::Memory;
 
+use crate::common::log_of;
 use crate::lagent::parts::{Blogger, agent, session};
 use crate::stage::{Spy, name, script};
 
@@ -182,11 +183,7 @@ async fn a_call_that_is_resumed_counts_its_model_calls_from_where_it_began() {
     let undone = events.iter().position(|event| matches!(event.body, Body::RolledBack { .. })).unwrap();
     assert!(undone > first + 3);
     for cut in first + 1..undone {
-        let (store, id) = (AnyStore::new(Memory::new()), LogId::new("cut").unwrap());
-        let claim = store.create(&id, &Meta::default()).await.unwrap();
-        store.append(&claim, &events[..cut]).await.unwrap();
-        store.release(claim).await.unwrap();
-        let session = Session::from_log(Log::open(store, id).await.unwrap().limits(limits));
+        let session = Session::from_log(log_of(&events[..cut]).await.limits(limits));
         let ended = session.resume(&long).await.unwrap_err().to_string();
         assert!(ended.contains("3 model calls"), "cut before event {cut}: {ended}");
         assert_eq!(session.log().usage().await.counted_calls(), 6, "cut before event {cut}");

@@ -12,15 +12,16 @@ use polylogue::models::{Env, Models};
 use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::FunctionTool;
-use polylogue::{AnyModel, Assistant, Chat, Log, round_robin};
+use polylogue::{AnyModel, Assistant, Chat, round_robin};
 use polylogue_core::{
-    AnyStore, Body, DeltaSink, Entry, Event, LogId, Meta, Model, ModelError, Reply, Request, Store as _,
-    Timestamp, Verbatim, ViewOptions, Window,
+    AnyStore, Body, DeltaSink, Entry, Event, Model, ModelError, Reply, Request, Verbatim, ViewOptions, Window,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
 use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server, Vendor};
 use serde_json::{Value, json};
+
+use crate::common::{log_of, run_or_resume};
 
 const KEY: &str = "a-key-that-no-one-may-see";
 
@@ -205,17 +206,8 @@ fn pair_of(model: &AnyModel, turns: u64, change: impl Fn(Assistant) -> Assistant
 
 /// Continues a log that begins with `events`, and is empty without any.
 async fn continued(events: &[Arc<Event>], chat: &Chat) -> Vec<Arc<Event>> {
-    let (store, id) = (AnyStore::new(Memory::new()), LogId::new("log").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    if !events.is_empty() {
-        store.append(&claim, events).await.unwrap();
-    }
-    store.release(claim).await.unwrap();
-    let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
-    match events {
-        [] => chat.run_in(&mut log, "Talk.").await.unwrap(),
-        _ => chat.resume(&mut log).await.unwrap(),
-    };
+    let mut log = log_of(events).await;
+    run_or_resume(chat, &mut log, "Talk.").await.unwrap();
     log.events().await
 }
 

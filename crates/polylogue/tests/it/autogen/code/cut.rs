@@ -8,7 +8,8 @@ use polylogue::tools::Approval;
 use polylogue_core::{Body, Event};
 
 use super::{Bench, pair, said};
-use crate::stage::{log, log_of, printed};
+use crate::common::{log_of, run_or_resume};
+use crate::stage::printed;
 
 /// Two messages with code; of the blocks of the first, a person edits the second.
 const LINES: [&str; 3] = [
@@ -36,11 +37,8 @@ async fn play(prefix: &[Arc<Event>], effects: &str) -> Option<(Vec<Arc<Event>>, 
     std::fs::create_dir_all(bench.dir.join("work")).unwrap();
     std::fs::write(bench.dir.join("work/effects"), effects).unwrap();
     let chat = pair(&LINES, bench.coder().approval(Approval::always()), 6);
-    let mut log = if prefix.is_empty() { log().await } else { log_of(prefix).await };
-    let mut status = match prefix {
-        [] => chat.run_in(&mut log, "go").await.unwrap().status,
-        _ => chat.resume(&mut log).await.unwrap().status,
-    };
+    let mut log = log_of(prefix).await;
+    let mut status = run_or_resume(&chat, &mut log, "go").await.unwrap().status;
     while let Status::Waiting(questions) = &status {
         let (at, question) = &questions[0];
         log.answer(at, &question.who, answer(&question.text)).await.unwrap();

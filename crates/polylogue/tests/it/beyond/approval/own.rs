@@ -10,14 +10,14 @@ use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
 use polylogue::tools::FunctionTool;
 use polylogue::tools::agent_tool::AgentTool;
-use polylogue::{AnyModel, Assistant, Chat, Log, Status, Tool, round_robin};
-use polylogue_core::{AnyStore, Body, Event, LogId, Meta, Store, Timestamp, ToolStatus};
+use polylogue::{AnyModel, Assistant, Chat, Status, Tool, round_robin};
+use polylogue_core::{Body, Event, ToolStatus};
 use polylogue_models::Script;
-use polylogue_store::Memory;
 use polylogue_test::cut::uncharged;
 use serde_json::{Value, json};
 
 use crate::beyond::stage::{Cast, events, events_with, print};
+use crate::common::{log_of, run_or_resume};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Said {
@@ -228,17 +228,8 @@ async fn play(prefix: &[Arc<Event>], effects: &Effects) -> Vec<Arc<Event>> {
         .policy(with_termination(round_robin(), max_turns(1)))
         .build()
         .unwrap();
-    let (store, id) = (AnyStore::new(Memory::new()), LogId::new("one").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    if !prefix.is_empty() {
-        store.append(&claim, prefix).await.unwrap();
-    }
-    store.release(claim).await.unwrap();
-    let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
-    let mut status = match prefix {
-        [] => chat.run_in(&mut log, "go").await.unwrap().status,
-        _ => chat.resume(&mut log).await.unwrap().status,
-    };
+    let mut log = log_of(prefix).await;
+    let mut status = run_or_resume(&chat, &mut log, "go").await.unwrap().status;
     while let Status::Waiting(questions) = &status {
         let (at, question) = &questions[0];
         let answer = if question.text.contains("two") { "```\n{\"text\": \"2\"}\n```" } else { "yes" };
