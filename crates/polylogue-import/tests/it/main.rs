@@ -1,23 +1,23 @@
 //! AutoGen definitions converted to team files.
 
-// Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
-#[cfg(test)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "these are tests"
+)]
+
 mod bad;
-#[cfg(test)]
 mod classic;
-#[cfg(test)]
 mod complete;
-#[cfg(test)]
 mod component;
-#[cfg(test)]
 mod mutations;
-#[cfg(test)]
 mod patterns;
-#[cfg(test)]
 mod program;
-#[cfg(test)]
 mod schema;
-#[cfg(test)]
 mod secrets;
 
 use expect_test::Expect;
@@ -26,7 +26,6 @@ use polylogue_team::{Diagnostic, Overrides, parse};
 use serde_json::Value;
 
 /// The team file, which can be used; then the variables to be set.
-#[cfg(test)]
 #[track_caller]
 fn check(definition: &Value, expected: &Expect) {
     let Imported { yaml, variables, problems, .. } = imported(definition);
@@ -34,7 +33,6 @@ fn check(definition: &Value, expected: &Expect) {
     assert_eq!(problems.to_string(), "", "{yaml}");
 }
 
-#[cfg(test)]
 #[track_caller]
 fn imported(definition: &Value) -> Imported {
     let imported = import(&definition.to_string(), "team.json").unwrap();
@@ -49,7 +47,6 @@ fn imported(definition: &Value) -> Imported {
 }
 
 /// Whether a warning is about something that the definition itself lacks.
-#[cfg(test)]
 fn is_right(warning: &Diagnostic, definition: &Value) -> bool {
     let text = definition.to_string();
     match &*warning.code {

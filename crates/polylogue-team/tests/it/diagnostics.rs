@@ -6,12 +6,9 @@ mod guessed;
 mod mcp;
 mod names;
 mod patterns;
-#[cfg(test)]
 mod reasoning;
 mod shapes;
-#[cfg(test)]
 mod society;
-#[cfg(test)]
 mod tasks;
 mod vars;
 mod working;
