@@ -6,11 +6,10 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use polylogue::{Assistant, Chat, Log, Status, sequential};
-use polylogue_core::{AnyModel, AnyStore, Part, Tool, ToolStatus};
-use polylogue_core::{Body, LogId};
+use polylogue_core::Body;
+use polylogue_core::{AnyModel, Part, Tool, ToolStatus};
 use polylogue_mcp::{Allowed, Limits, Servers};
 use polylogue_models::Script;
-use polylogue_store::Memory;
 use serde_json::{Value, json};
 
 use crate::{PATIENCE, Tools, until};
@@ -175,8 +174,7 @@ async fn a_server_killed_in_a_call_fails_the_call_and_the_run_continues() {
     let tools = servers.tools([("test", Allowed::All)]).await.unwrap();
     let ann = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tools(tools);
     let chat = Chat::builder("calls").participant(ann).policy(sequential()).build().unwrap();
-    let id = LogId::new("calls").unwrap();
-    let mut log = Log::create(AnyStore::new(Memory::default()), id).await.unwrap();
+    let mut log = Log::in_memory();
     let (ended, ()) = tokio::join!(chat.run_in(&mut log, "go"), async {
         begun.recv().await.unwrap();
         let pid = pids(&mark).pop().unwrap();

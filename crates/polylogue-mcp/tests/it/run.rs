@@ -1,10 +1,9 @@
 //! Conversations whose tools are a server's.
 
 use polylogue::{AnyModel, Assistant, Chat, Log, Status, sequential};
-use polylogue_core::{AnyStore, Body, LogId, ToolStatus};
+use polylogue_core::{Body, ToolStatus};
 use polylogue_mcp::Allowed;
 use polylogue_models::Script;
-use polylogue_store::Memory;
 
 use crate::Bench;
 
@@ -14,9 +13,7 @@ async fn chat(bench: &Bench, script: &str) -> (Chat, Log) {
     let script: Script = serde_json::from_str(script).unwrap();
     let ann = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tools(tools);
     let chat = Chat::builder("calls").participant(ann).policy(sequential()).build().unwrap();
-    let id = LogId::new("calls").unwrap();
-    let log = Log::create(AnyStore::new(Memory::default()), id).await.unwrap();
-    (chat, log)
+    (chat, Log::in_memory())
 }
 
 #[tokio::test]

@@ -10,13 +10,10 @@ mod stage;
 mod sweep;
 mod tightness;
 
-use polylogue_team::{Overrides, Team, TeamBound, parse};
+use polylogue_team::{Overrides, Team, TeamBound};
 
 use self::adversary::{Adversary, Behavior};
-
-fn team(text: &str) -> Team {
-    parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
-}
+use crate::common::team;
 
 fn bound(team: &Team) -> TeamBound {
     let model = Adversary::new(Behavior::Worst, 0).model();

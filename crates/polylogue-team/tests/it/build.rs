@@ -5,14 +5,11 @@ use std::fs;
 
 use polylogue::stop::LibraryStopReason;
 use polylogue::{Agent as _, AnyModel, Limits, Log, Status};
-use polylogue_core::{AnyStore, ChatLimits, LogId, Money, Window};
+use polylogue_core::{ChatLimits, Money, Window};
 use polylogue_models::Script;
-use polylogue_store::Memory;
-use polylogue_team::{Overrides, Team, load, parse};
+use polylogue_team::{Overrides, Team, load};
 
-fn team(text: &str) -> Team {
-    parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
-}
+use crate::common::team;
 
 /// A team of two files: the inner one names no model.
 fn of_two_files() -> Team {
@@ -55,8 +52,7 @@ async fn a_team_within_a_team_runs_as_one_participant() {
             .unwrap();
     let model = script.model("x");
     let chat = of_two_files().build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
-    let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     let status = chat.run_in(&mut log, "Why?").await.unwrap().status;
     assert_eq!(
         status,

@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use polylogue::AnyModel;
-use polylogue_core::{
-    AnyStore, Body, CallPurpose, DeltaSink, Event, Log, LogId, Model, ModelError, Reply, Request,
-};
-use polylogue_store::Memory;
+use polylogue_core::{Body, CallPurpose, DeltaSink, Event, Log, Model, ModelError, Reply, Request};
 use polylogue_team::{Overrides, parse};
 
 use super::diagnostics::check;
+use crate::common;
 
 /// A model that says one word, and writes empty summaries.
 struct Talker(String);
@@ -38,7 +36,7 @@ async fn played(team: &str) -> Vec<Arc<Event>> {
     );
     let loaded = parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
     let chat = loaded.team.build(&|name| Ok(AnyModel::new(Talker(name.to_owned())))).unwrap();
-    let mut log = Log::create(AnyStore::new(Memory::new()), LogId::new("t").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     chat.run_in(&mut log, "Talk.").await.unwrap();
     log.events().await
 }
@@ -91,7 +89,7 @@ fn models_of_summaries_are_known_before_the_run() {
     let text = format!(
         "name: t\nmodel: 'a:b'\nchat: {{participants: [Ann, Bob, Cy], stop: {{max_turns: 4}}}}\n{AGENTS}compaction: {{model: 'c:d'}}\n"
     );
-    let mut team = parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    let mut team = common::team(&text);
     assert_eq!(team.models().into_iter().collect::<Vec<_>>(), ["a:b", "b:cheap", "c:d", "d:writer"]);
     team.use_model("x:y");
     assert_eq!(team.models().into_iter().collect::<Vec<_>>(), ["x:y"]);

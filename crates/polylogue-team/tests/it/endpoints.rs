@@ -4,10 +4,9 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use polylogue::{AnyModel, Log, Status};
-use polylogue_core::{AnyStore, LogId, ModelError};
+use polylogue::{AnyModel, Status};
+use polylogue_core::ModelError;
 use polylogue_models::{Auth, Env, Models};
-use polylogue_store::Memory;
 use polylogue_team::{Endpoint, KeyVariable, Overrides, load};
 use polylogue_test::server::{Behavior, Playbook, Server};
 
@@ -35,11 +34,7 @@ async fn all_agents_of_all_chats_and_teams_share_the_limits_of_an_endpoint() {
     }
     let chats = (0..8).map(|nth| {
         let chat = team.build(&|name| Ok(AnyModel::new(models.model(name)?))).unwrap();
-        tokio::spawn(async move {
-            let id = LogId::new(&format!("chat-{nth}")).unwrap();
-            let mut log = Log::create(AnyStore::new(Memory::new()), id).await.unwrap();
-            chat.run_in(&mut log, &format!("Task {nth}")).await.unwrap().status
-        })
+        tokio::spawn(async move { chat.run(&format!("Task {nth}")).await.unwrap().status })
     });
     for chat in chats.collect::<Vec<_>>() {
         assert!(matches!(chat.await.unwrap(), Status::Closed { .. }));

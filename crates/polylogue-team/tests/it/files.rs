@@ -18,6 +18,8 @@ use polylogue_team::{
 };
 use polylogue_tools::http::{Declaration, Header, HttpMethod, Secret};
 
+use crate::common;
+
 fn right(text: &str) -> Team {
     let Loaded { team, warnings, .. } =
         parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -471,7 +473,7 @@ fn a_chain_and_a_crowd_of_files_are_bounded() {
 
 #[test]
 fn a_text_alone_names_no_files() {
-    let errors = parse(OUTER, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+    let errors = common::wrong(OUTER);
     assert!(errors.contains("cannot be read: files are not read here"), "{errors}");
 }
 

@@ -8,11 +8,9 @@ use polylogue_team::{Diagnostics, Overrides, load, parse};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-const TEAM: &str = "name: t\nagents: [{name: A}]\nchat: {participants: [A], stop: {max_turns: 1}}\n";
+use crate::common::{self, wrong};
 
-fn refused(text: &str) -> String {
-    parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string()
-}
+const TEAM: &str = "name: t\nagents: [{name: A}]\nchat: {participants: [A], stop: {max_turns: 1}}\n";
 
 fn load_error(path: &Path) -> Diagnostics {
     load(path, &Overrides::default()).unwrap_err()
@@ -25,20 +23,20 @@ fn aliases_cannot_be_used_to_fill_the_memory() {
         let ten = vec![format!("*a{}", n - 1); 10].join(", ");
         writeln!(laughs, "a{n}: &a{n} [{ten}]").unwrap();
     }
-    assert!(refused(&laughs).contains("too large after its aliases are expanded"));
+    assert!(wrong(&laughs).contains("too large after its aliases are expanded"));
 
     let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(1000));
-    assert!(refused(&long).contains("too large after its aliases are expanded"));
+    assert!(wrong(&long).contains("too large after its aliases are expanded"));
 
     let mut nested = String::from("a0: &a0 [x]\n");
     for n in 1..100 {
         writeln!(nested, "a{n}: &a{n} [*a{}]", n - 1).unwrap();
     }
-    assert!(refused(&nested).contains("too large after its aliases are expanded"));
+    assert!(wrong(&nested).contains("too large after its aliases are expanded"));
 
     let kept = format!("{}x", (0..60).map(|n| format!("&a{n} [")).collect::<String>());
-    assert!(refused(&kept).contains("not valid YAML"));
-    assert!(refused("a: &a [*a]\n").contains("refers to a value that contains it"));
+    assert!(wrong(&kept).contains("not valid YAML"));
+    assert!(wrong("a: &a [*a]\n").contains("refers to a value that contains it"));
 }
 
 #[test]
@@ -50,7 +48,7 @@ fn variables_cannot_be_used_to_fill_the_memory() {
         let team = format!(
             "name: t\nvars: {{a: {long}}}\nagents: [{{name: A, {agent}}}]\nchat: {{participants: [A], stop: {{max_turns: 1}}}}\n"
         );
-        assert!(refused(&team).contains("too large after its variables are inserted"));
+        assert!(wrong(&team).contains("too large after its variables are inserted"));
     }
 }
 
@@ -64,10 +62,10 @@ fn reading_wide_files_takes_linear_time() {
     let team = format!(
         "{{name: t, agents: [{agents}], chat: {{participants: [{names}], stop: {{says: {{text: x, by: [{names}]}}}}}}, script: [{steps}]}}"
     );
-    assert_eq!(parse(&team, "t.yaml", &Overrides::default()).unwrap().team.agents.len(), 20_000);
+    assert_eq!(common::team(&team).agents.len(), 20_000);
 
     let strangers = many(&|n| format!("B{n}"));
-    for (part, wrong) in [
+    for (part, other) in [
         (format!("participants: [{names}]"), format!("participants: [{strangers}]")),
         (format!("by: [{names}]"), format!("by: [{strangers}]")),
         (steps.clone(), many(&|n| format!("{{B{n}: x}}"))),
@@ -79,17 +77,17 @@ fn reading_wide_files_takes_linear_time() {
         ("{name: A0}".to_owned(), format!("{{name: A0, tools: [{}]}}", "get_history, ".repeat(20_000))),
     ] {
         assert!(team.contains(&part));
-        assert!(refused(&team.replacen(&part, &wrong, 1)).contains("error: "));
+        assert!(wrong(&team.replacen(&part, &other, 1)).contains("error: "));
     }
 }
 
 #[test]
 fn nesting_is_bounded() {
     for text in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000), "? ".repeat(100_000)] {
-        assert!(refused(&text).contains("error: "), "{}", &text[..10]);
+        assert!(wrong(&text).contains("error: "), "{}", &text[..10]);
     }
     let conditions = format!("{}{{max_turns: 1}}{}", "{all: [".repeat(100), "]}".repeat(100));
-    assert!(refused(&TEAM.replace("{max_turns: 1}", &conditions)).contains("nested 64 deep"));
+    assert!(wrong(&TEAM.replace("{max_turns: 1}", &conditions)).contains("nested 64 deep"));
 }
 
 /// A team of 400 chats within each other overflowed the stack when it was built, and 30 pairs were a billion chats.
@@ -127,7 +125,7 @@ fn nesting_of_chats_is_bounded() {
 #[test]
 fn a_file_of_mistakes_is_reported_in_part() {
     let text = format!("{TEAM}{}", (0..20_000).map(|n| format!("key{n}: 1\n")).collect::<String>());
-    let said = refused(&text);
+    let said = wrong(&text);
     assert!(said.contains("unknown key `key99`") && !said.contains("unknown key `key100`"), "{said}");
     assert!(said.ends_with("error: there may be more: the first 100 are shown\n --> t.yaml\n"));
 }
@@ -144,7 +142,7 @@ fn a_team_with_many_warnings_is_a_team_and_an_error_behind_them_is_found() {
     let silent: String = (0..150).map(|n| format!("{{name: S{n}, model: none}}, ")).collect();
     let text = text.replace("agents: [", &format!("agents: [{silent}"));
     let text = format!("{text}commands: [{{name: c, description: C., command: ['']}}]\n");
-    assert!(refused(&text).contains("error: the command `c`: its first word must be the program"));
+    assert!(wrong(&text).contains("error: the command `c`: its first word must be the program"));
 }
 
 /// Each file may have 64 levels, and eight files of them were 512.
@@ -211,7 +209,7 @@ fn ways_to_chats_are_counted_over_all_files_of_a_team() {
 
 #[test]
 fn what_a_file_says_cannot_reach_the_terminal_as_control_characters() {
-    let said = refused(&format!("{TEAM}\"\\e[2J\\u202e\": 1\nmodel: \"\\e]0;x\\a\"\n"));
+    let said = wrong(&format!("{TEAM}\"\\e[2J\\u202e\": 1\nmodel: \"\\e]0;x\\a\"\n"));
     assert!(!said.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{said:?}");
     assert!(said.contains("unknown key `\u{fffd}[2J"), "{said}");
 }

@@ -15,6 +15,7 @@ mod build;
 mod calls;
 mod changes;
 mod check_page;
+mod common;
 mod compaction;
 mod corpus;
 mod diagnostics;

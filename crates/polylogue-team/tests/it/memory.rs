@@ -7,13 +7,7 @@ use polylogue_store::{Facts, Memory as Logs};
 use polylogue_team::{AgentMemory, BuildContext, Overrides, Team, parse};
 use polylogue_test::print::transcript;
 
-fn team(text: &str) -> Team {
-    parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|wrong| panic!("{wrong}")).team
-}
-
-fn wrong(text: &str) -> String {
-    parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string()
-}
+use crate::common::{team, wrong};
 
 const PAIR: &str = "
 name: pair

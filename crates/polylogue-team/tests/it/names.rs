@@ -1,20 +1,16 @@
 //! Names with spaces and of any script, wherever a file names participants.
 
 use polylogue::{AnyModel, Log, Status};
-use polylogue_core::{AnyStore, Body, LogId};
-use polylogue_store::Memory;
+use polylogue_core::Body;
 use polylogue_team::{Overrides, Team, parse, schema};
 
-fn team(text: &str) -> Team {
-    parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
-}
+use crate::common::{team, wrong};
 
 /// Who said what in a run of `team` by its script, and its result.
 async fn run(team: &Team) -> (Vec<String>, String) {
     let model = AnyModel::new(team.script.clone().model("script"));
     let chat = team.build(&|_| Ok(model.clone())).unwrap();
-    let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     let mut status = chat.run_in(&mut log, "Begin").await.map(|run| run.status);
     if let Ok(Status::Waiting(questions)) = &status {
         let (at, question) = questions[0].clone();
@@ -103,8 +99,7 @@ async fn an_approval_names_a_tool_by_the_agent_it_is_called_after() {
     );
     let model = AnyModel::new(team.script.clone().model("script"));
     let chat = team.build(&|_| Ok(model.clone())).unwrap();
-    let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     let status = chat.run_in(&mut log, "Begin").await.map(|run| run.status);
     assert!(matches!(status, Ok(Status::Waiting(_))), "the transfer waits for approval: {status:?}");
     assert_eq!(run(&team).await.1, "Here.");
@@ -142,7 +137,7 @@ script:
 #[test]
 fn a_name_in_another_normal_form_is_refused_with_the_one_to_use() {
     let text = "{name: t, model: 'a:b', agents: [{name: \"E\u{301}lodie\"}], chat: {participants: [\"E\u{301}lodie\"]}}";
-    let error = parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+    let error = wrong(text);
     assert!(
         error.contains("written with separate accents") && error.contains("copy it from here: `\u{c9}lodie`"),
         "{error}"
@@ -153,10 +148,10 @@ fn a_name_in_another_normal_form_is_refused_with_the_one_to_use() {
 fn a_tool_of_an_agent_that_is_called_as_another_tool_is_refused() {
     let text = "{name: t, model: 'a:b', agents: [{name: A, handoffs: [B], agent_tools: [transfer_to_B]}, {name: B}, {name: transfer_to_B}],
                  chat: {participants: [A, B], pattern: {handoffs: {start: A, then: end}}}}";
-    let error = parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+    let error = wrong(text);
     assert!(error.contains("`A` already has a tool `transfer_to_B`"), "{error}");
     let text = "{name: t, model: 'a:b', agents: [{name: A, agent_tools: [{who: B, tool: find out}]}, {name: B}], chat: {participants: [A]}}";
-    let error = parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+    let error = wrong(text);
     assert!(error.contains("no tool can be called `find out`"), "{error}");
 }
 

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use polylogue_team::{Grant, Loaded, Overrides, Team, Usage, load, parse};
 
+use crate::common;
+
 const TALK: &str = "name: t\nagents: [{name: Ann, memory: true, tools: [calculator]}]\n\
                     chat: {participants: [Ann], stop: {max_turns: 1}}\n";
 
 fn team(more: &str) -> Team {
-    parse(&format!("{TALK}{more}"), "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
+    common::team(&format!("{TALK}{more}"))
 }
 
 /// What a team asks for, a line each.

@@ -1,9 +1,10 @@
 //! Agents of team files that reason, that are shown examples, and in whose words something is read.
 
 use polylogue::{AnyModel, Log, Status};
-use polylogue_core::{AnyStore, Body, LogId, ToolResult};
-use polylogue_store::Memory;
-use polylogue_team::{Overrides, Team, parse};
+use polylogue_core::{Body, ToolResult};
+use polylogue_team::Team;
+
+use crate::common;
 
 /// A team of `agents` in a chat of the first of them, with `script`.
 fn team(agents: &str, script: &str) -> Team {
@@ -12,7 +13,7 @@ fn team(agents: &str, script: &str) -> Team {
 
 fn with_chat(agents: &str, chat: &str, script: &str) -> Team {
     let text = format!("{{name: t, model: 'a:b', agents: [{agents}], chat: {chat}, script: [{script}]}}");
-    parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
+    common::team(&text)
 }
 
 /// The result of `team` by its script, which holds what is expected of requests and is played whole, and what its tools returned.
@@ -21,8 +22,7 @@ async fn play(team: &Team) -> (String, String, Vec<ToolResult>) {
     assert_eq!(stored, *team);
     let model = team.script.clone().model("script");
     let chat = team.build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
-    let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     let Status::Closed { reason, summary } = chat.run_in(&mut log, "How much?").await.unwrap().status else {
         panic!()
     };
@@ -92,8 +92,7 @@ async fn a_plan_of_more_calls_than_the_file_allows_fails() {
     let team = team("{name: Ann, tools: [calculator], reasoning: {rewoo: {max_steps: 1}}}", script);
     let model = team.script.clone().model("script");
     let chat = team.build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
-    let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     let error = chat.run_in(&mut log, "How much?").await.unwrap_err().to_string();
     assert!(error.contains("the plan of `Ann` has more than 1 step"), "{error}");
 }

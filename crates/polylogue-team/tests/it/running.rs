@@ -1,20 +1,16 @@
 //! What cannot be seen in a file, and goes wrong when a team runs: the conversation is kept, and says what it was.
 
 use polylogue::{AnyModel, Error, Log, Status};
-use polylogue_core::{AnyStore, Body, LogId, StopReason};
-use polylogue_store::Memory;
-use polylogue_team::{Overrides, Team, parse};
+use polylogue_core::{Body, StopReason};
+use polylogue_team::Team;
 
-fn team(text: &str) -> Team {
-    parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
-}
+use crate::common::team;
 
 /// A run of `team` by its script; questions are answered with `answers` in order.
 async fn run(team: &Team, answers: &[&str]) -> (Log, Result<Status, Error>, Vec<String>) {
     let model = AnyModel::new(team.script.clone().model("script"));
     let chat = team.build(&|_| Ok(model.clone())).unwrap();
-    let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     let mut status = chat.run_in(&mut log, "Begin").await.map(|run| run.status);
     let mut asked = Vec::new();
     for answer in answers {

@@ -2,9 +2,10 @@
 
 use polylogue::stop::{LibraryStopReason, ModelMistake};
 use polylogue::{AnyModel, Log, Status};
-use polylogue_core::{AnyStore, LogId, StopReason};
-use polylogue_store::Memory;
-use polylogue_team::{Overrides, Team, parse};
+use polylogue_core::StopReason;
+use polylogue_team::Team;
+
+use crate::common;
 
 /// A team of `Ann`, who instructs, `Bob`, who solves, and others, with `more` in its society and `chat` in its chat.
 fn team(more: &str, chat: &str, script: &str) -> Team {
@@ -15,15 +16,14 @@ fn team(more: &str, chat: &str, script: &str) -> Team {
             user: {{who: Ann, role: '{{{{user}}}}'}}, assistant: {{who: Bob, role: '{{{{assistant}}}}'}}, {more}}}}}}},
           script: [{script}]}}"
     );
-    parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
+    common::team(&text)
 }
 
 /// Why the conversation of `team` ended, and its summary. Its script holds what is expected of requests, and is used up.
 async fn end(team: &Team, answers: &[&str]) -> (String, String) {
     let model = team.script.clone().model("script");
     let chat = team.build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
-    let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     let mut status = chat.run_in(&mut log, "Trade {task} {{task}} {}").await.unwrap().status;
     for answer in answers {
         let Status::Waiting(questions) = &status else { panic!("no one is asked: {status:?}") };
@@ -62,7 +62,7 @@ async fn own_rules_take_the_place_of_the_usual_ones_and_braces_in_a_task_are_bra
         "{{name: t, model: 'a:b', agents: [{{name: Ann}}, {{name: Bob}}],
           chat: {{participants: [Ann, Bob], pattern: {{role_play: {{assistant: Bob, {text}}}}}}}, script: [{script}]}}"
     );
-    let team = parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    let team = common::team(&text);
     let stored = serde_json::from_str::<Team>(&serde_json::to_string(&team).unwrap()).unwrap();
     for team in [team, stored] {
         assert!(end(&team, &[]).await.0.contains("DONE"));
@@ -155,6 +155,6 @@ async fn a_society_takes_part_in_another_chat_and_says_its_last_solution_there()
       chats: [{name: work, task_from: task, participants: [Ann, Bob], pattern: {role_play: {user: Ann, assistant: Bob, max_rounds: 1}}}],
       script: [{Ann: {say: 'Instruction: a', expect: {system: 'Trade {task} {{task}} {}'}}}, {Bob: 'Solution: b'},
         {Eve: {say: Fine., expect: {last: 'Solution: b'}}}]}";
-    let team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    let team = common::team(text);
     assert_eq!(end(&team, &[]).await.1, "Fine.");
 }

@@ -3,14 +3,11 @@
 use polylogue::stop::LibraryStopReason;
 use polylogue::tasks::GroupSolveResult;
 use polylogue::{AnyModel, Log, Status, Transcript};
-use polylogue_core::{AnyStore, Body, Event, LogId, Part, StopReason};
-use polylogue_store::Memory;
-use polylogue_team::{Overrides, Team, parse};
+use polylogue_core::{Body, Event, Part, StopReason};
+use polylogue_team::Team;
 use std::sync::Arc;
 
-fn team(text: &str) -> Team {
-    parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
-}
+use crate::common::team;
 
 struct Ran {
     events: Vec<Arc<Event>>,
@@ -21,8 +18,7 @@ struct Ran {
 async fn run(team: &Team, answers: &[&str]) -> Ran {
     let model = team.script.clone().model("script");
     let chat = team.build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
-    let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     let mut status = chat.run_in(&mut log, "the sea").await.unwrap().status;
     for answer in answers {
         let Status::Waiting(questions) = &status else { panic!("no one is asked: {status:?}") };

@@ -4,6 +4,8 @@ use std::fs;
 
 use polylogue_team::{Overrides, load, parse};
 
+use crate::common;
+
 /// A team with these tools of its first agent, whose condition is `when`.
 fn warnings(tools: &str, when: &str, overrides: &Overrides) -> String {
     let text = format!(
@@ -62,7 +64,7 @@ fn an_included_team_reads_what_the_teams_around_it_set() {
 fn keys_of_another_tool_are_an_error() {
     let text = "name: t\nagents: [{name: A, tools: [{tool: calculator, keys: [sum]}]}]\n\
                 chat: {participants: [A], stop: {max_turns: 1}}\n";
-    let error = parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+    let error = common::wrong(text);
     assert!(
         error.starts_with("error: `calculator` sets no keys of the state\n --> t.yaml:2:47\n"),
         "{error}"

@@ -9,6 +9,8 @@ use polylogue_models::Script;
 use polylogue_team::{BuildContext, Grant, Overrides, Team, load};
 use polylogue_test::venv::{make, package};
 
+use crate::common;
+
 /// A folder with a team file, whose sandbox is `sandbox`, and what a team consists of next to.
 fn folder(sandbox: &str, rest: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -202,7 +204,7 @@ hint: `python3 -m venv missing` in the folder of the team file makes one
     let wrong = errors(&root);
     assert!(wrong.contains("with `backend: docker` programs use the Python of the image"), "{wrong}");
     let text = format!("name: t\nsandbox: {{python: .venv}}\n{TOOLS}");
-    let wrong = polylogue_team::parse(&text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+    let wrong = common::wrong(&text);
     assert!(wrong.contains("no virtual environment can be used: files are not read here"), "{wrong}");
 }
 

@@ -3,10 +3,11 @@
 use std::fs;
 
 use polylogue::{AnyModel, Log};
-use polylogue_core::{AnyStore, Body, LogId, ToolResult};
+use polylogue_core::{Body, ToolResult};
 use polylogue_models::Env;
-use polylogue_store::Memory;
 use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse, parse_at};
+
+use crate::common;
 
 fn wrong(web: &str, tools: &str) -> String {
     let text = format!(
@@ -62,7 +63,7 @@ fn team(folder: &std::path::Path, text: &str) -> Result<Team, String> {
 async fn outcomes(team: &Team, place: &BuildContext) -> Vec<ToolResult> {
     let model = team.script.model("x");
     let chat = team.build_at(&|_: &str| Ok(AnyModel::new(model.clone())), place).unwrap();
-    let mut log = Log::create(AnyStore::new(Memory::new()), LogId::new("x").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     chat.run_in(&mut log, "go").await.unwrap();
     let returned = |body: &Body| match body {
         Body::ToolReturned { result: outcome, .. } => Some(outcome.clone()),
@@ -131,12 +132,12 @@ script: [{A: done}]
 
 #[test]
 fn the_web_has_to_be_allowed_and_an_engine_needs_its_key() {
-    let team = parse(REACHES, "t.yaml", &Overrides::default()).unwrap().team;
+    let team = common::team(REACHES);
     let reached = ["api.tavily.com", "the public web", "127.0.0.1"].map(str::to_owned);
     let sent = (Grant::Env, vec!["K -> api.tavily.com".to_owned()]);
     assert_eq!(team.wants(), [(Grant::Network, reached.to_vec()), sent].into());
     let twice = REACHES.replace("tavily, key: K", "searxng, url: \"http://127.0.0.1\"");
-    let named = parse(&twice, "t.yaml", &Overrides::default()).unwrap().team.wants();
+    let named = common::team(&twice).wants();
     assert_eq!(
         named[&Grant::Network].iter().filter(|host| host.starts_with("127.0.0.1")).count(),
         1,

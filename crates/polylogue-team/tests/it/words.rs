@@ -1,14 +1,15 @@
 //! What `check` says of who speaks when.
 
 use expect_test::expect;
-use polylogue_team::{Overrides, parse};
+
+use crate::common;
 
 /// A chat of A, B, and C of this pattern, in words.
 fn words(pattern: &str) -> String {
     let text = format!(
         "name: t\nagents: [{{name: A, handoffs: [B]}}, {{name: B}}, {{name: C}}, {{name: Zoe, human: true}}]\nchat: {{participants: [A, B, C], pattern: {pattern}}}\n"
     );
-    let team = parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    let team = common::team(&text);
     team.chats_in_words().remove(0).1
 }
 
@@ -17,7 +18,7 @@ fn a_single_participant_has_no_order() {
     for pattern in ["sequential", "parallel"] {
         let text =
             format!("name: t\nagents: [{{name: A}}]\nchat: {{participants: [A], pattern: {pattern}}}\n");
-        let team = parse(&text, "t.yaml", &Overrides::default()).unwrap().team;
+        let team = common::team(&text);
         assert_eq!(team.chats_in_words()[0].1, "A, once");
     }
 }
@@ -84,7 +85,7 @@ fn every_pattern_is_said_in_words() {
 fn a_society_is_said_in_words() {
     let text = "{name: t, agents: [{name: A}, {name: B}, {name: C}, {name: D}, {name: E}], chat: {participants: [A, B],
         pattern: {role_play: {user: B, assistant: A, specifier: C, planner: D, critic: {who: E}}}}}";
-    let team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    let team = common::team(text);
     let words = "A and B, B instructs; C makes the task definite; D divides it; E chooses among proposals";
     assert_eq!(team.chats_in_words()[0].1, words);
 }
@@ -93,7 +94,7 @@ fn a_society_is_said_in_words() {
 fn participants_who_join_are_named_or_counted() {
     let text = "{name: t, agents: [{name: A}, {name: B}],
         chat: {participants: [A], late_joiners: [{who: B, when: turns > 1}], stop: {max_turns: 2}}}";
-    let team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    let team = common::team(text);
     assert_eq!(team.chats_in_words()[0].1, "A, in turn; B may join later");
 
     let names: Vec<String> = (1..=30).map(|n| format!("A{n}")).collect();
@@ -103,7 +104,7 @@ fn participants_who_join_are_named_or_counted() {
         agents.join(", "),
         names.join(", ")
     );
-    let team = parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    let team = common::team(&text);
     let words = &team.chats_in_words()[0].1;
     assert!(words.ends_with("A11, A12, and 18 others, each once, in their order"), "{words}");
 }

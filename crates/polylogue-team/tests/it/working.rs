@@ -4,14 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use polylogue::{AnyModel, Log, Status};
-use polylogue_core::{AnyStore, Body, LogId, ToolStatus};
+use polylogue_core::{Body, ToolStatus};
 use polylogue_models::Script;
-use polylogue_store::Memory;
-use polylogue_team::{BuildContext, Grant, Overrides, Rules, Team, load, parse};
+use polylogue_team::{BuildContext, Grant, Overrides, Rules, Team, load};
 use polylogue_tools::code::what_is_enforced;
 
+use crate::common;
+
 fn team(text: &str) -> Team {
-    let mut team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+    let mut team = common::team(text);
     team.use_model("script");
     team
 }
@@ -30,8 +31,7 @@ fn models(team: &Team) -> impl Fn(&str) -> polylogue::Result<AnyModel> + use<> {
 /// Runs `team` at `dir`, answering each question with the next of `answers`; the log, the questions and the result.
 async fn play(team: &Team, place: &BuildContext, answers: &[&str]) -> (Log, Vec<String>, String) {
     let chat = team.build_at(&models(team), place).unwrap();
-    let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     let mut status = chat.run_in(&mut log, "go").await.unwrap().status;
     let mut asked = Vec::new();
     while let Status::Waiting(questions) = &status {

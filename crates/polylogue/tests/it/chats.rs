@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::common::{cut_everywhere, cut_with_answers, name, script};
+use crate::common::{cut_everywhere, cut_with_answers, log, name, script};
 use expect_test::{Expect, expect};
 use polylogue::policies::{with_summary_by, with_termination};
 use polylogue::stop::LibraryStopReason;
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, Agent, Assistant, Chat, Error, Function, Human, Log, Message, Name, Policy, Result, Step, Tool,
+    Act, Agent, Assistant, Chat, Error, Function, Human, Message, Name, Policy, Result, Step, Tool,
     Transcript, Turn, round_robin, sequential,
 };
-use polylogue_core::{AnyStore, Status, Timestamp};
+use polylogue_core::Status;
 use polylogue_core::{
-    Event, ExecutedCall, HistoryEntry, Interrupt, JoinHistory, LogId, Part, StopReason, ToolCall, ToolCx,
-    ToolError, ToolResult, ToolSpec, TurnRequest, View, ViewOptions,
+    Event, ExecutedCall, HistoryEntry, Interrupt, JoinHistory, Part, StopReason, ToolCall, ToolCx, ToolError,
+    ToolResult, ToolSpec, TurnRequest, View, ViewOptions,
 };
 use polylogue_models::Script;
-use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
 use polylogue_test::print::transcript;
 use serde_json::{Value, json};
@@ -141,9 +140,7 @@ async fn no_message_is_sent_after_a_participant_ended_the_chat_whatever_the_poli
     .unwrap();
     let deaf = |chat: &Transcript| Step::Turn(TurnRequest::to_all(chat.participants()[0].clone()));
     let chat = Chat::builder("group").participant(stops).policy(deaf).build().unwrap();
-    let store = AnyStore::new(Memory::default());
-    let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
-    let status = chat.run_in(&mut log, "go").await.unwrap().status;
+    let status = chat.run("go").await.unwrap().status;
     let reason = StopReason::from(LibraryStopReason::Condition { name: "enough".into() });
     let reason = StopReason::NoOutput { ended: Box::new(reason) };
     assert_eq!(status, Status::Closed { reason, summary: "".into() });
@@ -199,9 +196,7 @@ async fn a_policy_that_admits_or_requests_an_unknown_participant_is_refused() {
             .policy(policy)
             .build()
             .unwrap();
-        let store = AnyStore::new(Memory::default());
-        let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
-        let error = chat.run_in(&mut log, "go").await.unwrap_err();
+        let error = chat.run("go").await.unwrap_err();
         assert!(matches!(&error, Error::Config(cause) if cause.to_string().contains(flaw)), "{error}");
     }
 }
@@ -274,9 +269,7 @@ async fn a_reopened_chat_has_new_counts_and_the_old_memory() {
         .policy(with_termination(round_robin(), max_turns(2)))
         .build()
         .unwrap();
-    let store = AnyStore::new(Memory::default());
-    let log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
-    let mut log = log.clock(|| Timestamp(0));
+    let mut log = log().await;
     chat.run_in(&mut log, "go").await.unwrap();
     let early = log.events().await.len();
     chat.continue_with(&mut log, Message::new(Name::user(), "and now?")).await.unwrap();

@@ -9,9 +9,8 @@ use polylogue::policies::{Selector, with_late_joiner, with_termination};
 use polylogue::stop::{Counted, LibraryStopReason};
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::tools::FunctionTool;
-use polylogue::{Act, Assistant, Chat, Function, Group, Human, Limits, Log, Name, Status, Tool, Transcript};
-use polylogue_core::{AnyStore, ChatBuilder, JoinHistory, LimitOverrides, LogId, StopReason, ToolError};
-use polylogue_store::Memory;
+use polylogue::{Act, Assistant, Chat, Function, Group, Human, Limits, Name, Status, Tool, Transcript};
+use polylogue_core::{ChatBuilder, JoinHistory, LimitOverrides, StopReason, ToolError};
 use polylogue_test::cut::Calls;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -176,11 +175,7 @@ fn five_thousand_messages_need_no_stack() {
             .max_turns(5_000);
         let chat = chat.build().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            let store = AnyStore::new(Memory::default());
-            let mut log = Log::create(store, LogId::new("long").unwrap()).await.unwrap();
-            chat.run_in(&mut log, "go").await.unwrap().status
-        })
+        runtime.block_on(async { chat.run("go").await.unwrap().status })
     };
     let thread = std::thread::Builder::new().stack_size(384 * 1024).spawn(long).unwrap();
     let Status::Closed { reason, .. } = thread.join().unwrap() else { panic!("it is over") };

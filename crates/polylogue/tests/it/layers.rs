@@ -14,9 +14,8 @@ use polylogue::{
     Act, Agent, AnyModel, Assistant, Chat, Function, Human, Log, Policy, Tool, parallel, round_robin,
     sequential,
 };
-use polylogue_core::{AnyStore, Body, LogId};
+use polylogue_core::Body;
 use polylogue_models::Script;
-use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
 use polylogue_test::print::transcript;
 use serde_json::Value;
@@ -197,8 +196,7 @@ async fn a_call_that_an_executor_was_making_is_not_made_again() {
     let ann = assistant("Ann", &Calls::default(), &script).suggest_tool(pay.spec().clone());
     let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(pay));
     let chat = chat((ann, bob), sequential());
-    let store = AnyStore::new(Memory::default());
-    let mut log = Log::create(store, LogId::new("first").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     chat.run_in(&mut log, "begin").await.unwrap();
     let events = log.events().await;
     let called = events.iter().position(|event| matches!(event.body, Body::ToolCalled { .. })).unwrap();

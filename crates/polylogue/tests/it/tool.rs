@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::tools::FunctionTool;
-use polylogue::{AnyModel, Assistant, Chat, Log, Tool, sequential, tool, toolkit};
-use polylogue_core::{AnyStore, AnyTool, Body, LogId, Part, ToolCx, ToolResult, ToolStatus};
+use polylogue::{AnyModel, Assistant, Chat, Tool, sequential, tool, toolkit};
+use polylogue_core::{AnyTool, Body, Part, ToolCx, ToolResult, ToolStatus};
 use polylogue_models::Script;
-use polylogue_store::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -74,10 +73,8 @@ async fn called(tool: impl Tool, args: Value) -> ToolResult {
     let script: Script = serde_json::from_value(script).unwrap();
     let agent = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tool(tool);
     let chat = Chat::builder("solo").participant(agent).policy(sequential()).build().unwrap();
-    let (store, id) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap());
-    let mut log = Log::create(store, id).await.unwrap();
-    chat.run_in(&mut log, "go").await.unwrap();
-    let returned = log.events().await.into_iter().find_map(|event| match &event.body {
+    let run = chat.run("go").await.unwrap();
+    let returned = run.events().iter().find_map(|event| match &event.body {
         Body::ToolReturned { result: outcome, .. } => Some(outcome.clone()),
         _ => None,
     });

@@ -1,13 +1,13 @@
 //! Names of other systems, and names that people guess: each is answered with its equivalent.
 
-use polylogue_team::{Overrides, parse};
+use crate::common;
 
 /// The hint about `key` in a team file with these entries of an agent, of the chat and of the team.
 fn hint(agent: &str, chat: &str, team: &str, key: &str) -> String {
     let text = format!(
         "name: t\nagents:\n  - {{name: A, {agent}}}\n  - {{name: B}}\nchat: {{participants: [A, B], {chat}}}\n{team}\n"
     );
-    let found = parse(&text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+    let found = common::wrong(&text);
     let mistake = found.split("\n\n").find(|one| one.starts_with(&format!("error: unknown key `{key}`\n")));
     let mistake = mistake.unwrap_or_else(|| panic!("nothing about {key}:\n{found}"));
     mistake.split_once("hint: ").map(|(_, hint)| hint.trim().to_owned()).unwrap_or_default()
@@ -183,7 +183,7 @@ fn words_that_people_guess_are_answered() {
     ] {
         let text =
             format!("name: t\nagents: [{{name: A}}]\nchat: {{participants: [A], max_turns: 2, {chat}}}\n");
-        let found = parse(&text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+        let found = common::wrong(&text);
         assert!(found.contains(&format!("hint: {expected}")), "{found}");
     }
 }
@@ -217,7 +217,7 @@ fn values_that_people_guess_are_answered() {
         let text = format!(
             "name: t\nagents:\n  - {{name: A, {agent}}}\n  - {{name: B}}\nchat: {{participants: [A, B], {chat}}}\n"
         );
-        let found = parse(&text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+        let found = common::wrong(&text);
         assert!(found.contains(&format!("hint: {expected}")), "{found}");
     }
 }

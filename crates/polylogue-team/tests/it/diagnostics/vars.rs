@@ -4,6 +4,7 @@ use expect_test::expect;
 use polylogue_team::{Overrides, parse};
 
 use super::check;
+use crate::common;
 
 #[test]
 fn variables_are_defined_and_used_where_they_can_be() {
@@ -96,7 +97,7 @@ fn what_a_missing_variable_would_be_is_not_guessed_at() {
             "{{name: t, task: go, agents: [{{name: A, {key}}}],
                chat: {{participants: [A], pattern: sequential}}}}"
         );
-        let errors = parse(&team, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+        let errors = common::wrong(&team);
         assert_eq!(errors.matches("error: ").count(), 1, "{errors}");
         assert!(errors.contains("unknown variable `x`"), "{errors}");
     }

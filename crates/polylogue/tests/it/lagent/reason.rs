@@ -6,10 +6,9 @@ use polylogue::agents::reason::{BestOfN, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::stop::LibraryStopReason;
 use polylogue::{AnyModel, Assistant, Chat, Error, Log, Result, Session, Status, Tool, sequential};
 use polylogue_core::{
-    AnyAgent, AnyStore, AnyTool, Body, Entry, Interrupt, LogId, Part, RunOutcome, StopReason, ToolCx,
-    ToolError, ToolResult, ToolSpec, text_of,
+    AnyAgent, AnyTool, Body, Entry, Interrupt, Part, RunOutcome, StopReason, ToolCx, ToolError, ToolResult,
+    ToolSpec, text_of,
 };
-use polylogue_store::Memory;
 use serde_json::{Value, json};
 
 use crate::lagent::parts::{NoTools, agent, session};
@@ -311,8 +310,7 @@ async fn an_agent_that_reached_its_own_limit_has_a_new_turn_when_the_chat_contin
         .policy(sequential())
         .build()
         .unwrap();
-    let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("limit").unwrap()).await.unwrap();
+    let mut log = Log::in_memory();
     let ended = chat.run_in(&mut log, "Find it.").await.unwrap().status;
     assert!(
         matches!(&ended, Status::Closed { reason, .. } if reason.outcome() == RunOutcome::Limit),
