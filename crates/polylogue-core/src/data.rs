@@ -73,7 +73,7 @@ pub use self::pattern_error::PatternError;
 pub use self::prefix::{PrefixChange, PrefixChanges};
 pub use self::price::{Price, PriceTier};
 pub(crate) use self::reply::joined;
-pub use self::reply::{AnsweredBy, Delta, DeltaRef, DeltaSink, ModelReply, Reply};
+pub use self::reply::{AnsweredBy, Delta, DeltaRef, DeltaSink, ModelReply, Reply, push_parts};
 pub use self::request::{CacheLifetime, Effort, Params, Thinking, ToolChoice, ToolSpec};
 pub(crate) use self::stop_reason::in_units;
 pub use self::stop_reason::{AllowanceOwner, CutReply, OtherReason, RunOutcome, StopReason};

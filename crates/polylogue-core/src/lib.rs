@@ -70,7 +70,7 @@ pub use data::{
     PrefixChange, PrefixChanges, Price, PriceTier, PromptCache, RawArguments, Reply, RequestPrefix, Result,
     RunOutcome, Seal, Seals, SkipReason, SkippedEntry, StopReason, StoreError, StoredFiles, StoredResult,
     Thinking, ToolCall, ToolChoice, ToolResult, ToolSpec, ToolStatus, ToolUsage, TotalUsage, UncertainUsage,
-    UnknownName, Usage, Verbatim, cut, text_of,
+    UnknownName, Usage, Verbatim, cut, push_parts, text_of,
 };
 pub use limits::{
     Allowance, Bound, BoundException, BoundSummary, Budget, BudgetDemand, BudgetStanding, BudgetWants,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use polylogue_core::{
-    Capabilities, Delta, DeltaRef, DeltaSink, Model, ModelError, ModelErrorKind, Money, Params, Reply,
-    Request, ToolChoice, Usage,
+    Capabilities, DeltaSink, Model, ModelError, ModelErrorKind, Money, Params, Reply, Request, ToolChoice,
+    Usage,
 };
 use tokio::sync::mpsc;
 
@@ -245,7 +245,7 @@ impl Model for LocalModel {
             match events.recv().await.ok_or_else(gone)? {
                 Event::Delta(delta) => {
                     first.get_or_insert_with(Instant::now);
-                    pass(&delta, deltas);
+                    deltas.push((&delta).into());
                 }
                 Event::End(result) => {
                     let reply = result.map_err(|failure| self.failed(failure))?;
@@ -292,18 +292,6 @@ impl Model for LocalModel {
             vision: Some(false),
             ..Capabilities::default()
         }
-    }
-}
-
-fn pass(delta: &Delta, deltas: &mut dyn DeltaSink) {
-    match delta {
-        Delta::Text(text) => deltas.push(DeltaRef::Text(text)),
-        Delta::Thought(text) => deltas.push(DeltaRef::Thought(text)),
-        Delta::Call { index, tool, args } => {
-            deltas.push(DeltaRef::Call { index: *index, tool: tool.as_deref(), args });
-        }
-        // A model in the process neither retries nor starts over.
-        _ => {}
     }
 }
 

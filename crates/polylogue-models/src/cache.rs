@@ -8,8 +8,8 @@ use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Capability, DeltaRef, DeltaSink, Digest, FinishReason, Model, ModelError, ModelWrapper, Part,
-    Reply, Request,
+    AnyModel, Capability, DeltaSink, Digest, FinishReason, Model, ModelError, ModelWrapper, Reply, Request,
+    push_parts,
 };
 
 use self::file::CacheFile;
@@ -157,7 +157,7 @@ impl<M: Model> ModelWrapper for Cached<M> {
         let key = self.key(request);
         let stored = self.cache.replies().map.get(&key).cloned();
         if let Some(reply) = stored {
-            stream(&reply, deltas);
+            push_parts(&reply.parts, deltas);
             return Ok(Reply { cached: true, ..reply });
         }
         let reply = self.model.complete(request, deltas).await?;
@@ -195,24 +195,4 @@ impl<M: Model> Cached<M> {
 /// Whether the same request is not sent again for another reply.
 const fn is_final(finish: &FinishReason) -> bool {
     !matches!(finish, FinishReason::Malformed | FinishReason::Paused | FinishReason::Interrupted)
-}
-
-/// Sends the parts of a stored reply as deltas.
-fn stream(reply: &Reply, deltas: &mut dyn DeltaSink) {
-    let mut calls = 0;
-    for part in &reply.parts {
-        match part {
-            Part::Text(text) => deltas.push(DeltaRef::Text(text)),
-            Part::Thought(text) => deltas.push(DeltaRef::Thought(text)),
-            Part::ToolCall(call) => {
-                deltas.push(DeltaRef::Call {
-                    index: calls,
-                    tool: Some(&call.tool),
-                    args: &call.args.to_string(),
-                });
-                calls += 1;
-            }
-            _ => {}
-        }
-    }
 }

@@ -300,6 +300,23 @@ impl<'a> From<&'a Delta> for DeltaRef<'a> {
     }
 }
 
+/// Pushes the parts of a complete reply: texts, reasoning and tool calls, each in one piece.
+pub fn push_parts(parts: &[Part], deltas: &mut dyn DeltaSink) {
+    let mut index = 0;
+    for part in parts {
+        match part {
+            Part::Text(text) if !text.is_empty() => deltas.push(DeltaRef::Text(text)),
+            Part::Thought(text) if !text.is_empty() => deltas.push(DeltaRef::Thought(text)),
+            Part::ToolCall(call) => {
+                let args = call.args.to_string();
+                deltas.push(DeltaRef::Call { index, tool: Some(&call.tool), args: &args });
+                index += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Ignores all pieces.
 impl DeltaSink for () {
     fn push(&mut self, _: DeltaRef<'_>) {}

@@ -121,14 +121,7 @@ impl Model for Fake {
         let next = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let (pieces, result) = next.expect("an answer is left");
         for piece in &pieces {
-            deltas.push(match piece {
-                Delta::Text(text) => DeltaRef::Text(text),
-                Delta::Thought(text) => DeltaRef::Thought(text),
-                Delta::Call { index, tool, args } => {
-                    DeltaRef::Call { index: *index, tool: tool.as_deref(), args }
-                }
-                _ => DeltaRef::Restart,
-            });
+            deltas.push(piece.into());
         }
         result
     }

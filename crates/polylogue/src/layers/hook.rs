@@ -29,8 +29,8 @@ mod message_hooks;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError, ModelErrorKind,
-    ModelWrapper, Part, Reply, Request, Result, Turn,
+    Act, Agent, AnyModel, DeltaSink, EncodeCache, Entry, Model, ModelError, ModelErrorKind, ModelWrapper,
+    Part, Reply, Request, Result, Turn, push_parts,
 };
 
 pub use self::message_hooks::{HookId, MessageHooks};
@@ -104,25 +104,8 @@ impl HookedModel {
         if reply.parts.iter().any(|part| matches!(part, Part::ToolResult(_))) {
             return Err(self.error("a hook made a reply that holds the outcome of a call".into()));
         }
-        stream_reply(&reply, deltas);
+        push_parts(&reply.parts, deltas);
         Ok(reply)
-    }
-}
-
-/// Streams the complete reply.
-fn stream_reply(reply: &Reply, deltas: &mut dyn DeltaSink) {
-    let mut calls = 0;
-    for part in &reply.parts {
-        match part {
-            Part::Text(text) => deltas.push(DeltaRef::Text(text)),
-            Part::Thought(text) => deltas.push(DeltaRef::Thought(text)),
-            Part::ToolCall(call) => {
-                let args = call.args.to_string();
-                deltas.push(DeltaRef::Call { index: calls, tool: Some(&call.tool), args: &args });
-                calls += 1;
-            }
-            _ => {}
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Forwards the deltas of a call.
 
-use polylogue_core::{DeltaRef, DeltaSink, Part};
+use polylogue_core::{DeltaRef, DeltaSink, Part, push_parts};
 
 use crate::retry::Attempts;
 
@@ -38,19 +38,7 @@ impl<'a> Forwarder<'a> {
             return;
         }
         self.deltas.push(DeltaRef::Restart);
-        let mut index = 0;
-        for part in &self.before {
-            match part {
-                Part::Thought(text) if !text.is_empty() => self.deltas.push(DeltaRef::Thought(text)),
-                Part::Text(text) if !text.is_empty() => self.deltas.push(DeltaRef::Text(text)),
-                Part::ToolCall(call) => {
-                    let args = call.args.to_string();
-                    self.deltas.push(DeltaRef::Call { index, tool: Some(&call.tool), args: &args });
-                    index += 1;
-                }
-                _ => {}
-            }
-        }
+        push_parts(&self.before, self.deltas);
     }
 }
 
