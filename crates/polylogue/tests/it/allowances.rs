@@ -12,6 +12,7 @@ use polylogue_core::{
     Request, RunOutcome, StopReason, TurnRequest, Usage,
 };
 
+use crate::common::cents::cents;
 use crate::common::{Random, counts_within, lived, log_of, name, received};
 
 /// The most cents of one call.
@@ -71,10 +72,6 @@ impl Model for Server {
     fn max_output(&self, _: &polylogue_core::Params) -> Option<u64> {
         Some(MOST)
     }
-}
-
-fn cents(amount: u64) -> Money {
-    Money::dollars(amount as f64 / 100.0)
 }
 
 fn spend(most: u64) -> Allowance {

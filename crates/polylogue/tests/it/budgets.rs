@@ -15,6 +15,7 @@ use polylogue_core::{
 };
 use polylogue_store::Memory;
 
+use crate::common::cents::cents;
 use crate::common::{Random, received, until_dead};
 
 /// The longest reply, in tokens. A token costs a cent, and a request is counted as [`INPUT`] tokens at least.
@@ -82,10 +83,6 @@ impl Model for Server {
     fn max_output(&self, _: &polylogue_core::Params) -> Option<u64> {
         Some(MOST)
     }
-}
-
-fn cents(amount: u64) -> Money {
-    Money::dollars(amount as f64 / 100.0)
 }
 
 /// A tool that charges the most it declares.

@@ -4,47 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Limits, Name, Status, Turn, parallel, sequential};
-use polylogue_core::{
-    AgentCall, Allowance, AllowanceOwner, Body, Bound, DeltaSink, Event, Model, ModelCall, ModelError, Money,
-    Reply, Request, StopReason, Usage,
-};
+use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Name, Status, Turn, parallel, sequential};
+use polylogue_core::{AgentCall, Allowance, AllowanceOwner, Body, Event, ModelCall, Money, StopReason};
 
+use crate::common::cents::{Cents, cents, dollars};
 use crate::common::seeker::{Seeker, search};
 use crate::common::{log_of, run_or_resume, until_dead};
-
-/// A model that can take 20 cents a call, and takes 10.
-#[derive(Clone, Default)]
-struct Cents {
-    calls: Arc<AtomicU64>,
-    hangs: bool,
-    /// Its provider pauses the reply once, so that it sends a second request.
-    pauses: bool,
-}
-
-impl Model for Cents {
-    fn name(&self) -> &str {
-        "test:cents"
-    }
-    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        self.calls.fetch_add(1, Ordering::SeqCst);
-        tokio::task::yield_now().await;
-        if self.pauses && request.reserved.unwrap().extend(Bound::of(self, request)).await {
-            self.calls.fetch_add(1, Ordering::SeqCst);
-        }
-        if self.hangs {
-            std::future::pending::<()>().await;
-        }
-        let usage = Usage { input: Some(5), output: Some(10), ..Usage::default() };
-        Ok(Reply { usage, ..Reply::new("word") })
-    }
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        Some(Money::dollars(usage.output? as f64 / 100.0))
-    }
-    fn max_output(&self, _: &polylogue_core::Params) -> Option<u64> {
-        Some(20)
-    }
-}
 
 /// Calls agents at the same time.
 struct Caller(Name, Vec<Assistant>);
@@ -78,10 +43,6 @@ fn chat(agent: impl Agent + 'static) -> Chat {
     Chat::builder("deaths").participant(agent).policy(sequential()).build().unwrap()
 }
 
-fn dollars(amount: f64) -> Limits {
-    Limits { cost: Some(Money::dollars(amount)), ..Limits::default() }
-}
-
 /// The events of `chat`, which continues after `events` and dies when `model` was called `calls` times.
 async fn killed(chat: &Chat, model: &Cents, calls: u64, events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     killed_at(10.0, chat, model, calls, events).await
@@ -97,7 +58,7 @@ async fn killed_at(
 ) -> Vec<Arc<Event>> {
     let mut log = log_of(events).await.limits(dollars(limit));
     let run = run_or_resume(chat, &mut log, "go");
-    let ended = until_dead(run, || model.calls.load(Ordering::SeqCst) >= calls).await;
+    let ended = until_dead(run, || model.made() >= calls).await;
     assert!(ended.is_none(), "it ended: {ended:?}");
     log.events().await
 }
@@ -128,7 +89,7 @@ async fn calls_of_agents_called_at_the_same_time_count_before_one_is_sent_again(
     let events = killed(&agents(&hanging), &hanging, 2, &[]).await;
     let quick = Cents::default();
     assert_eq!(resumed(&agents(&quick), &events, 0.50).await, cost(0.50, 0.40, 0.20));
-    assert_eq!(quick.calls.load(Ordering::SeqCst), 0);
+    assert_eq!(quick.made(), 0);
 }
 
 #[tokio::test]
@@ -155,7 +116,7 @@ async fn both_requests_of_a_paused_reply_count() {
     let events = killed(&asker(&hanging), &hanging, 2, &[]).await;
     let quick = Cents::default();
     assert_eq!(resumed(&asker(&quick), &events, 0.50).await, cost(0.50, 0.40, 0.20));
-    assert_eq!(quick.calls.load(Ordering::SeqCst), 0);
+    assert_eq!(quick.made(), 0);
     // Once it is charged, only what is sent after that is in flight at the next death.
     let again = Cents { hangs: true, ..Cents::default() };
     let events = killed(&asker(&again), &again, 1, &events).await;
@@ -182,7 +143,6 @@ async fn calls_that_did_not_fit_next_to_those_in_flight_count_no_more_than_was_l
         Body::Charged(charge) => Some((charge.cost?, charge.bound.and_then(|bound| bound.cost))),
         _ => None,
     };
-    let cents = |amount: u64| Money::dollars(amount as f64 / 100.0);
     let charges: Vec<_> = events.iter().filter_map(charged).collect();
     assert_eq!(charges, [(cents(20), None), (cents(20), None), (cents(10), Some(cents(20)))]);
     // Under a higher limit, each agent may have had the call for which it was charged less.
@@ -195,5 +155,5 @@ async fn calls_that_did_not_fit_next_to_those_in_flight_count_no_more_than_was_l
         panic!("{status:?}")
     };
     assert!(matches!(of, AllowanceOwner::Agent(_)), "{of}");
-    assert_eq!(quick.calls.load(Ordering::SeqCst), 0);
+    assert_eq!(quick.made(), 0);
 }

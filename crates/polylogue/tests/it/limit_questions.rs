@@ -1,44 +1,17 @@
 //! At a limit of the whole run, a person is asked to raise it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::common::cents::Cents;
 use crate::common::{log_in, log_of, run_or_resume};
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Status, round_robin, sequential};
 use polylogue_core::{
-    Allowance, AnswerChoice, AnswerEffect, AnyStore, Body, ChatLimits, DeltaSink, Event, Instruction,
-    LimitOverrides, LimitRaise, Model, ModelError, Money, OnLimit, OpenQuestion, Params, Path, Question,
-    QuestionKind, RaiseTerms, Reply, Request, Responder, StopReason, Timestamp, Usage,
+    Allowance, AnswerChoice, AnswerEffect, AnyStore, Body, ChatLimits, Event, Instruction, LimitOverrides,
+    LimitRaise, Money, OnLimit, OpenQuestion, Path, Question, QuestionKind, RaiseTerms, Responder,
+    StopReason, Timestamp,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::uncharged;
-
-/// Takes a cent for each of 10 tokens, and at most 20.
-#[derive(Clone, Default)]
-struct Cents(Arc<AtomicU64>);
-
-impl Cents {
-    fn calls(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl Model for Cents {
-    fn name(&self) -> &str {
-        "test:cents"
-    }
-    async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        let call = self.0.fetch_add(1, Ordering::SeqCst);
-        let usage = Usage { input: Some(5), output: Some(10), ..Usage::default() };
-        Ok(Reply { usage, ..Reply::new(format!("words {call}")) })
-    }
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        Some(Money::dollars(usage.output? as f64 / 100.0))
-    }
-    fn max_output(&self, _: &Params) -> Option<u64> {
-        Some(20)
-    }
-}
 
 /// Two who talk without end, within the turn of an outer chat.
 fn chat(model: &Cents) -> Chat {
@@ -172,7 +145,7 @@ async fn no_answer_raises_a_limit_above_the_ceiling_and_there_no_one_is_asked() 
     let mut log = asking(Limits { calls: Some(2), raise, ..ASK }).await;
     let chat = chat(&model);
     let ended = answered(&mut log, &chat, &["yes", "1000"]).await;
-    assert_eq!((ended, model.calls()), (StopReason::Calls { limit: 5 }, 5));
+    assert_eq!((ended, model.made()), (StopReason::Calls { limit: 5 }, 5));
     // What is asked is what is allowed.
     let texts: Vec<_> = log
         .events()
@@ -199,12 +172,12 @@ async fn money_is_never_above_what_was_agreed_and_yes_is_enough_for_the_next_cal
     let mut agreed = Money::dollars(0.25);
     for answer in ["yes", "$0.15", "0.05", "yes", "yes"] {
         assert!(log.usage().await.cost <= agreed, "{:?} of {agreed:?}", log.usage().await.cost);
-        let calls = model.calls();
+        let calls = model.made();
         let (at, question) = waiting(status);
         log.answer(&at, &question.who, answer).await.unwrap();
         status = chat.resume(&mut log).await.unwrap().status;
         agreed = changed(&log.events().await).last().unwrap().cost.unwrap();
-        assert!(answer != "yes" || model.calls() > calls, "a raise by yes lets the next call be sent");
+        assert!(answer != "yes" || model.made() > calls, "a raise by yes lets the next call be sent");
     }
     assert!(log.usage().await.cost <= agreed);
 }

@@ -9,67 +9,18 @@ use polylogue::{
     sequential,
 };
 use polylogue_core::{
-    Allowance, AnyStore, AnyTool, Body, Bound, Budget, ChargeReason, DeltaSink, Event, FailedAttempt,
-    LimitOverrides, LogId, Meta, Model, ModelCall, ModelError, ModelErrorKind, Money, Reply, Request,
-    RunBound, RunOutcome, StopReason, ToolCx, ToolError, ToolResult, ToolSpec, TurnRequest, Usage,
+    Allowance, AnyStore, AnyTool, Body, Bound, Budget, ChargeReason, Event, FailedAttempt, LimitOverrides,
+    LogId, Meta, ModelCall, Money, RunBound, RunOutcome, StopReason, ToolCx, ToolError, ToolResult, ToolSpec,
+    TurnRequest,
 };
 use polylogue_store::Memory;
 
+use crate::common::cents::{Cents, dollars};
 use crate::common::seeker::{Seeker, search};
 use crate::common::{log_of, reason, run_or_resume, until_dead};
 
-/// Takes a cent for each token it writes, ten of them, and says of its requests how they went.
-#[derive(Clone, Default)]
-struct Cents {
-    calls: Arc<AtomicU64>,
-    /// How many attempts fail before one is answered.
-    fails: u64,
-    /// Never answers.
-    hangs: bool,
-    /// Does not say what it took.
-    silent: bool,
-    /// Whether the longest reply is known.
-    bounded: bool,
-}
-
-impl Cents {
-    fn made(&self) -> u64 {
-        self.calls.load(Ordering::SeqCst)
-    }
-}
-
-impl Model for Cents {
-    fn name(&self) -> &str {
-        "test:cents"
-    }
-    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        self.calls.fetch_add(1, Ordering::SeqCst);
-        tokio::task::yield_now().await;
-        for _ in 0..self.fails {
-            let reserved = request.reserved.unwrap();
-            reserved.fail(FailedAttempt::Broken);
-            if !reserved.again().await {
-                return Err(ModelError::new(ModelErrorKind::Connection, self.name(), "it broke"));
-            }
-            self.calls.fetch_add(1, Ordering::SeqCst);
-        }
-        if self.hangs {
-            std::future::pending::<()>().await;
-        }
-        let usage = Usage { input: Some(5), output: Some(10), ..Usage::default() };
-        let usage = if self.silent { Usage::default() } else { usage };
-        Ok(Reply { usage, ..Reply::new("word") })
-    }
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        Some(Money::dollars(usage.output? as f64 / 100.0))
-    }
-    fn max_output(&self, _: &polylogue_core::Params) -> Option<u64> {
-        self.bounded.then_some(20)
-    }
-}
-
-fn bounded() -> Cents {
-    Cents { bounded: true, ..Cents::default() }
+fn unbounded() -> Cents {
+    Cents { unbounded: true, ..Cents::default() }
 }
 
 /// Twenty who speak at the same time, and then it is over.
@@ -92,10 +43,6 @@ fn one(model: &Cents) -> Chat {
     Chat::builder("one").participant(agent).policy(sequential()).build().unwrap()
 }
 
-fn dollars(amount: f64) -> Limits {
-    Limits { cost: Some(Money::dollars(amount)), ..Limits::default() }
-}
-
 /// Runs `chat` until its model was called `calls` times in all, and dies. Returns the log, and how it ended if it did.
 async fn killed(
     chat: &Chat,
@@ -113,7 +60,7 @@ async fn killed(
 
 #[tokio::test]
 async fn twenty_at_the_same_time_make_no_more_calls_than_are_allowed() {
-    let model = Cents::default();
+    let model = unbounded();
     let mut log = log_of(&[]).await.limits(Limits { calls: Some(1), ..Limits::default() });
     let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!((reason(&status), model.made()), (&StopReason::Calls { limit: 1 }, 1));
@@ -127,7 +74,7 @@ async fn twenty_at_the_same_time_make_no_more_calls_than_are_allowed() {
 
 #[tokio::test]
 async fn twenty_at_the_same_time_spend_no_more_than_is_allowed() {
-    let model = bounded();
+    let model = Cents::default();
     let mut log = log_of(&[]).await.limits(dollars(0.50));
     let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
@@ -137,7 +84,7 @@ async fn twenty_at_the_same_time_spend_no_more_than_is_allowed() {
 
 #[tokio::test]
 async fn where_the_longest_reply_is_unknown_calls_are_made_one_after_the_other() {
-    let model = Cents::default();
+    let model = unbounded();
     let mut log = log_of(&[]).await.limits(dollars(0.50));
     let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent) = (Money::dollars(0.50), Money::dollars(0.50));
@@ -149,7 +96,7 @@ async fn where_the_longest_reply_is_unknown_calls_are_made_one_after_the_other()
 
 #[tokio::test]
 async fn a_reply_that_does_not_say_what_it_took_counts_at_its_reservation() {
-    let model = Cents { silent: true, ..bounded() };
+    let model = Cents { silent: true, ..Cents::default() };
     let mut log = log_of(&[]).await.limits(dollars(0.50));
     let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
@@ -158,7 +105,7 @@ async fn a_reply_that_does_not_say_what_it_took_counts_at_its_reservation() {
 
 #[tokio::test]
 async fn calls_in_flight_at_a_death_count_once_for_each_death() {
-    let model = Cents { hangs: true, ..bounded() };
+    let model = Cents { hangs: true, ..Cents::default() };
     let (chat, mut events) = (one(&model), Vec::new());
     for death in 1..=12 {
         let status;
@@ -176,11 +123,11 @@ async fn calls_in_flight_at_a_death_count_once_for_each_death() {
 
 #[tokio::test]
 async fn calls_of_a_crowd_in_flight_at_a_death_count_each() {
-    let model = Cents { hangs: true, ..bounded() };
+    let model = Cents { hangs: true, ..Cents::default() };
     let calls = |calls| Limits { calls: Some(calls), ..Limits::default() };
     let (events, status) = killed(&crowd(&model), &model, 20, &[], calls(30)).await;
     assert_eq!((status, model.made()), (None, 20));
-    let quick = bounded();
+    let quick = Cents::default();
     let mut log = log_of(&events).await.limits(calls(30));
     let status = crowd(&quick).resume(&mut log).await.unwrap().status;
     assert_eq!((reason(&status), quick.made()), (&StopReason::Calls { limit: 30 }, 10));
@@ -189,7 +136,7 @@ async fn calls_of_a_crowd_in_flight_at_a_death_count_each() {
 
 #[tokio::test]
 async fn calls_not_in_flight_are_not_charged_when_a_run_continues() {
-    let model = bounded();
+    let model = Cents::default();
     let mut log = log_of(&[]).await;
     let whole = one(&model).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!(reason(&whole).code(), "replied");
@@ -204,7 +151,7 @@ async fn calls_not_in_flight_are_not_charged_when_a_run_continues() {
 
 #[tokio::test]
 async fn a_turn_that_failed_is_charged_for_its_attempts_and_not_once_more() {
-    let fails = Cents { fails: 1, ..bounded() };
+    let fails = Cents { fails: 1, ..Cents::default() };
     let mut log = log_of(&[]).await.limits(Limits { calls: Some(2), ..Limits::default() });
     let status = one(&fails).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!((reason(&status).code(), fails.made()), ("replied", 2));
@@ -212,7 +159,7 @@ async fn a_turn_that_failed_is_charged_for_its_attempts_and_not_once_more() {
     assert_eq!(charges, [(ChargeReason::Failed, 1)]);
     let events = log.events().await;
     let log = log_of(&events[..2]).await;
-    let broken = Cents { fails: 3, ..bounded() };
+    let broken = Cents { fails: 3, ..Cents::default() };
     let mut few = log.limits(Limits { calls: Some(3), ..Limits::default() });
     let status = one(&broken).resume(&mut few).await.unwrap().status;
     // The call that may have been in flight, and two attempts.
@@ -229,7 +176,7 @@ fn charge(event: &Event) -> Option<(ChargeReason, u64)> {
 
 #[tokio::test]
 async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_again() {
-    let model = Cents { hangs: true, ..bounded() };
+    let model = Cents { hangs: true, ..Cents::default() };
     let mut log = log_of(&[]).await;
     let (cancel, chat) = (log.cancellation(), one(&model));
     let stop = async {
@@ -246,7 +193,7 @@ async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_again() {
     let (events, _) = killed(&chat, &model, 2, &log.events().await, Limits::default()).await;
     let charges: Vec<_> = events.iter().filter_map(|event| charge(event)).collect();
     assert_eq!(charges, [(ChargeReason::Cancelled, 1), (ChargeReason::Repeated, 0)]);
-    let quick = bounded();
+    let quick = Cents::default();
     let mut log = log_of(&events).await;
     one(&quick).resume(&mut log).await.unwrap();
     assert_eq!(log.usage().await.uncertain.calls, 2);
@@ -269,7 +216,7 @@ impl Agent for Careless {
 
 #[tokio::test]
 async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
-    let agent = Careless(Name::new("A").unwrap(), AnyModel::new(bounded()));
+    let agent = Careless(Name::new("A").unwrap(), AnyModel::new(Cents::default()));
     let chat = Chat::builder("one").participant(agent).policy(sequential()).build().unwrap();
     let mut log = log_of(&[]).await.limits(Limits { calls: Some(1), ..Limits::default() });
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
@@ -280,7 +227,7 @@ async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
 /// A nested chat ends at its own limit, with one of its two turns open: it never ends, and counts no more.
 #[tokio::test]
 async fn turns_that_never_end_do_not_count_toward_the_limit_on_turns() {
-    let agent = |who: &str| Assistant::new(who, AnyModel::new(Cents::default())).unwrap();
+    let agent = |who: &str| Assistant::new(who, AnyModel::new(unbounded())).unwrap();
     let chat = || {
         let limits = Allowance { calls: Some(1), ..Allowance::default() };
         let desk = Chat::builder("desk").participant(agent("A")).participant(agent("B")).limits(limits);
@@ -332,16 +279,16 @@ async fn five_rows(store: &AnyStore, model: &Cents, (dollars, at_once): (f64, us
 #[tokio::test]
 async fn calls_of_all_rows_in_flight_at_a_death_count_before_a_batch_makes_another() {
     let store = AnyStore::new(Memory::default());
-    let hangs = Cents { hangs: true, ..bounded() };
+    let hangs = Cents { hangs: true, ..Cents::default() };
     five_rows(&store, &hangs, (1.00, 5), 5).await;
     assert_eq!(hangs.made(), 5, "a dollar is reserved");
     for at_once in [1, 5] {
-        let quick = bounded();
+        let quick = Cents::default();
         let spent = five_rows(&store, &quick, (1.00, at_once), 100).await;
         assert_eq!((quick.made(), spent), (0, Money::dollars(1.00)), "{at_once} at once");
     }
     // They count once: nothing was in flight since.
-    let quick = bounded();
+    let quick = Cents::default();
     let spent = five_rows(&store, &quick, (2.00, 1), 100).await;
     assert_eq!((quick.made(), spent), (5, Money::dollars(1.50)));
 }
@@ -353,7 +300,7 @@ fn tokens(limit: u64) -> Limits {
 /// The most tokens that the call of [`one`] can take.
 async fn bound_of_one() -> u64 {
     let mut log = log_of(&[]).await.limits(tokens(1));
-    let status = one(&bounded()).run_in(&mut log, "go").await.unwrap().status;
+    let status = one(&Cents::default()).run_in(&mut log, "go").await.unwrap().status;
     let StopReason::Tokens { limit: 1, used: 0, next: Some(next), cut: None } = reason(&status) else {
         panic!("{status:?}")
     };
@@ -366,7 +313,7 @@ async fn a_call_that_could_pass_the_limit_on_tokens_is_not_sent() {
     // Twenty for the reply, and every byte of what is read.
     assert!((22..200).contains(&bound), "{bound}");
     for (limit, calls) in [(bound - 1, 0), (bound, 1)] {
-        let model = bounded();
+        let model = Cents::default();
         let mut log = log_of(&[]).await.limits(tokens(limit));
         let status = one(&model).run_in(&mut log, "go").await.unwrap().status;
         assert_eq!(model.made(), calls, "{status:?}");
@@ -379,7 +326,7 @@ async fn a_call_that_could_pass_the_limit_on_tokens_is_not_sent() {
 
 #[tokio::test]
 async fn twenty_at_the_same_time_take_no_more_tokens_than_are_allowed() {
-    for model in [bounded(), Cents::default()] {
+    for model in [Cents::default(), unbounded()] {
         let mut log = log_of(&[]).await.limits(tokens(330));
         let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
         assert!(matches!(reason(&status), StopReason::Tokens { limit: 330, .. }), "{status:?}");
@@ -391,10 +338,10 @@ async fn twenty_at_the_same_time_take_no_more_tokens_than_are_allowed() {
 
 #[tokio::test]
 async fn tokens_of_calls_in_flight_at_a_death_count() {
-    let (bound, model) = (bound_of_one().await, Cents { hangs: true, ..bounded() });
+    let (bound, model) = (bound_of_one().await, Cents { hangs: true, ..Cents::default() });
     let (events, status) = killed(&one(&model), &model, 1, &[], tokens(bound + 20)).await;
     assert_eq!((status, model.made()), (None, 1));
-    let quick = bounded();
+    let quick = Cents::default();
     let mut log = log_of(&events).await.limits(tokens(bound + 20));
     let status = one(&quick).resume(&mut log).await.unwrap().status;
     let (limit, used, next) = (bound + 20, bound, Some(bound));

@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::tools::FunctionTool;
 use polylogue::tools::agent_tool::AgentTool;
@@ -14,40 +13,16 @@ use polylogue_core::{
     Request, ToolCall, Turn, Usage,
 };
 
+use crate::common::cents::{Cents, cents};
 use crate::common::{log, log_of, name, script, until_dead};
 
 /// A model that can take 20 cents a call, and never replies.
-#[derive(Clone, Default)]
-struct Hanging(Arc<AtomicU64>);
-
-impl Hanging {
-    fn calls(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    fn agent(&self, name: &str) -> Assistant {
-        Assistant::new(name, AnyModel::new(self.clone())).unwrap()
-    }
+fn hanging() -> Cents {
+    Cents { hangs: true, ..Cents::default() }
 }
 
-impl Model for Hanging {
-    fn name(&self) -> &str {
-        "test:hanging"
-    }
-    async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        std::future::pending().await
-    }
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        Some(cents(usage.output?))
-    }
-    fn max_output(&self, _: &Params) -> Option<u64> {
-        Some(20)
-    }
-}
-
-fn cents(amount: u64) -> Money {
-    Money::dollars(amount as f64 / 100.0)
+fn agent(name: &str, model: &Cents) -> Assistant {
+    Assistant::new(name, AnyModel::new(model.clone())).unwrap()
 }
 
 fn function(name: &str) -> Function {
@@ -55,9 +30,9 @@ fn function(name: &str) -> Function {
 }
 
 /// Does `work` in a process that dies when `model` was called `calls` more times.
-async fn dies<T: fmt::Debug>(model: &Hanging, calls: u64, work: impl Future<Output = T>) {
-    let until = model.calls() + calls;
-    let ended = until_dead(work, || model.calls() >= until).await;
+async fn dies<T: fmt::Debug>(model: &Cents, calls: u64, work: impl Future<Output = T>) {
+    let until = model.made() + calls;
+    let ended = until_dead(work, || model.made() >= until).await;
     assert!(ended.is_none(), "it ended: {ended:?}");
 }
 
@@ -68,10 +43,11 @@ async fn lost(log: &Log) -> (u64, Money) {
 }
 
 /// Chats, with how many calls of `model` are in flight in their first step.
-fn chats(model: &Hanging) -> [(Chat, u64); 5] {
-    let ann = || model.agent("Ann");
+fn chats(model: &Cents) -> [(Chat, u64); 5] {
+    let ann = || agent("Ann", model);
     let main = || Chat::builder("main");
-    let pair = |chat: ChatBuilder| chat.participant(ann()).participant(model.agent("Bob")).policy(parallel());
+    let pair =
+        |chat: ChatBuilder| chat.participant(ann()).participant(agent("Bob", model)).policy(parallel());
     let desk = pair(Chat::builder("desk")).build().unwrap();
     let called = AnyAgent::new(ann());
     let host = Function::calling("Host", [called.clone()], move |turn| {
@@ -91,11 +67,11 @@ fn chats(model: &Hanging) -> [(Chat, u64); 5] {
 
 #[tokio::test]
 async fn they_count_once_when_their_turns_are_given_up_wherever_the_process_dies_that_does_it() {
-    let model = Hanging::default();
+    let model = hanging();
     for (nth, (chat, calls)) in chats(&model).into_iter().enumerate() {
         let mut first = log().await;
         dies(&model, calls, chat.run_in(&mut first, "go")).await;
-        let (events, sent) = (first.events().await, model.calls());
+        let (events, sent) = (first.events().await, model.made());
         let budget = Budget::new("batch", cents(1000));
         let mut log = log_of(&events).await.budget(budget.clone());
         chat.end_open_turns(&mut log).await.unwrap();
@@ -111,13 +87,13 @@ async fn they_count_once_when_their_turns_are_given_up_wherever_the_process_dies
             assert!(counted >= calls, "chat {nth}, cut before {cut}: {counted}");
             assert!(counted == calls || cut < whole.len(), "chat {nth}: {counted}");
         }
-        assert_eq!(model.calls(), sent, "chat {nth}: nothing is sent");
+        assert_eq!(model.made(), sent, "chat {nth}: nothing is sent");
     }
 }
 
 #[tokio::test]
 async fn they_count_in_the_conversation_that_made_them_and_in_no_fork_of_it() {
-    let model = Hanging::default();
+    let model = hanging();
     let parent = Parent { id: LogId::new("original").unwrap(), event: 0, edited: false };
     for (nth, (chat, calls)) in chats(&model).into_iter().enumerate() {
         let mut original = log().await;
@@ -137,7 +113,7 @@ async fn they_count_in_the_conversation_that_made_them_and_in_no_fork_of_it() {
 
 #[tokio::test]
 async fn they_count_once_when_their_conversation_is_closed_and_continues_later() {
-    let model = Hanging::default();
+    let model = hanging();
     let chat = |model: AnyModel| {
         let ann = Assistant::new("Ann", model).unwrap();
         Chat::builder("main").participant(ann).policy(sequential()).build().unwrap()
@@ -147,7 +123,7 @@ async fn they_count_once_when_their_conversation_is_closed_and_continues_later()
     dies(&model, 1, hanging.run_in(&mut first, "go")).await;
     let mut log = log_of(&first.events().await).await;
     hanging.close(&mut log, "the owner").await.unwrap();
-    assert_eq!((lost(&log).await, model.calls()), ((1, cents(20)), 1));
+    assert_eq!((lost(&log).await, model.made()), ((1, cents(20)), 1));
     let mut log = log_of(&log.events().await).await;
     log.reopen().await.unwrap();
     let quick = chat(AnyModel::new(script(r#"[{"Ann": "word"}]"#).model("test")));
@@ -157,8 +133,8 @@ async fn they_count_once_when_their_conversation_is_closed_and_continues_later()
 
 #[tokio::test]
 async fn they_count_once_when_a_call_in_a_session_is_undone() {
-    let model = Hanging::default();
-    let (ann, eve) = (model.agent("Ann"), AnyAgent::new(function("Eve")));
+    let model = hanging();
+    let (ann, eve) = (agent("Ann", &model), AnyAgent::new(function("Eve")));
     // The first agent speaks at the root, another one next to it.
     for is_first in [true, false] {
         let session = Session::from_log(log().await);
@@ -166,11 +142,11 @@ async fn they_count_once_when_a_call_in_a_session_is_undone() {
             session.call(&eve, "hi").await.unwrap();
         }
         dies(&model, 1, session.call(&ann, "go")).await;
-        let sent = model.calls();
+        let sent = model.made();
         let session = Session::from_log(log_of(&session.log().events().await).await);
         assert!(session.roll_back(&eve).await.is_err(), "it is a call of another agent");
         assert!(session.roll_back(&ann).await.unwrap());
-        assert_eq!((lost(session.log()).await, model.calls()), ((1, cents(20)), sent), "{is_first}");
+        assert_eq!((lost(session.log()).await, model.made()), ((1, cents(20)), sent), "{is_first}");
         assert!(!session.roll_back(&ann).await.unwrap());
         assert_eq!(lost(session.log()).await.0, 1, "{is_first}");
     }
@@ -180,7 +156,7 @@ async fn they_count_once_when_a_call_in_a_session_is_undone() {
 type With = fn(ChatBuilder) -> ChatBuilder;
 
 /// Makes further calls only after another model was called.
-struct After(AnyModel, Hanging);
+struct After(AnyModel, Cents);
 
 impl ModelWrapper for After {
     type Inner = AnyModel;
@@ -188,7 +164,7 @@ impl ModelWrapper for After {
         &self.0
     }
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        while request.origin.nth > 0 && self.1.calls() == 0 {
+        while request.origin.nth > 0 && self.1.made() == 0 {
             tokio::task::yield_now().await;
         }
         self.0.complete(request, deltas).await
@@ -206,13 +182,13 @@ async fn they_count_when_the_chat_of_their_background_task_ends_as_soon_as_it_co
         (|chat| chat.participant(function("Bob")), at_its_limit),
     ];
     for (before, after) in ways {
-        let model = Hanging::default();
+        let model = hanging();
         let chat = |with: With| {
             let script = script(
                 r#"[{"Ann": {"calls": [{"tool": "look", "args": {"task": "Look."}, "id": "c1"}]}}, {"Ann": "Done."}]"#,
             );
             let ann = AnyModel::new(After(AnyModel::new(script.model("test")), model.clone()));
-            let look = AgentTool::agent(model.agent("Eve")).named("look").background();
+            let look = AgentTool::agent(agent("Eve", &model)).named("look").background();
             let ann = Assistant::new("Ann", ann).unwrap().agent_tool(look);
             let chat = with(Chat::builder("main").participant(ann));
             chat.policy(sequential()).open_background(OpenBackground::Cancel).build().unwrap()
@@ -231,12 +207,12 @@ async fn they_count_when_the_chat_of_their_background_task_ends_as_soon_as_it_co
             cancelled.iter().any(|event| matches!(event.body, Body::BackgroundEnded(_))),
             "{cancelled:?}"
         );
-        assert_eq!((lost(&log).await, model.calls()), ((1, cents(20)), 1), "nothing is sent in vain");
+        assert_eq!((lost(&log).await, model.made()), ((1, cents(20)), 1), "nothing is sent in vain");
     }
 }
 
 /// Replies once, for a cent, and never again.
-struct Once(Hanging);
+struct Once(Cents);
 
 impl Model for Once {
     fn name(&self) -> &str {
@@ -283,7 +259,7 @@ impl Agent for Seeker {
 
 #[tokio::test]
 async fn they_count_as_all_that_is_left_if_their_agent_does_something_else_since() {
-    let model = Hanging::default();
+    let model = hanging();
     let chat = |prompts| {
         let (name, model) = (name("Ann"), AnyModel::new(Once(model.clone())));
         let ann = Seeker { name, model, prompts };
@@ -299,19 +275,19 @@ async fn they_count_as_all_that_is_left_if_their_agent_does_something_else_since
         let mut log = log_of(&events[..cut]).await.limits(limits);
         let error = chat(true).resume(&mut log).await.unwrap_err().to_string();
         assert!(error.contains("has the agent changed since?"), "{error}");
-        assert_eq!((lost(&log).await, model.calls()), (counted, 1), "cut before event {cut}");
+        assert_eq!((lost(&log).await, model.made()), (counted, 1), "cut before event {cut}");
     }
     // The agent that made them knows what they can have taken. Then they count once.
     let mut log = log_of(&events).await.limits(limits);
     chat(false).charge_lost_calls(&mut log).await.unwrap();
     chat(true).resume(&mut log).await.unwrap_err();
-    assert_eq!((lost(&log).await, model.calls()), ((1, cents(20)), 1));
+    assert_eq!((lost(&log).await, model.made()), ((1, cents(20)), 1));
 }
 
 #[tokio::test]
 async fn charging_them_continues_no_paused_conversation() {
-    let model = Hanging::default();
-    let chat = Chat::builder("main").participant(model.agent("Ann")).policy(sequential()).build().unwrap();
+    let model = hanging();
+    let chat = Chat::builder("main").participant(agent("Ann", &model)).policy(sequential()).build().unwrap();
     let mut first = log().await;
     dies(&model, 1, chat.run_in(&mut first, "go")).await;
     drop(first.handle().instruct(Instruction::Pause));

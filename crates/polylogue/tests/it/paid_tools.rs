@@ -14,6 +14,7 @@ use polylogue_core::{
     StopReason, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec,
 };
 
+use crate::common::cents::cents;
 use crate::common::seeker::Seeker;
 use crate::common::{cut_everywhere, log_of, until_dead};
 
@@ -72,10 +73,6 @@ impl Tool for Search {
 fn chat(tool: &Search, calls: usize) -> Chat {
     let seeker = Seeker::new("Ann", AnyTool::new(tool.clone()), calls);
     Chat::builder("shop").participant(seeker).policy(sequential()).build().unwrap()
-}
-
-fn cents(amount: u64) -> Money {
-    Money::dollars(amount as f64 / 100.0)
 }
 
 fn limit(most: u64) -> Limits {

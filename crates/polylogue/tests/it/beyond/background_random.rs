@@ -16,6 +16,7 @@ use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
 
 use crate::beyond::stage::name;
+use crate::common::cents::cents;
 use crate::common::{log_of, run_or_resume, until_dead};
 
 /// Numbers that depend on a seed alone.
@@ -202,10 +203,6 @@ impl Model for Paid {
     fn max_output(&self, _: &Params) -> Option<u64> {
         Some(PRICE)
     }
-}
-
-fn cents(amount: u64) -> Money {
-    Money::dollars(amount as f64 / 100.0)
 }
 
 #[tokio::test]

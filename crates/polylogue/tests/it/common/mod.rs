@@ -1,5 +1,6 @@
 //! What the tests of this crate share.
 
+pub(crate) mod cents;
 pub(crate) mod seeker;
 
 use std::sync::Arc;
