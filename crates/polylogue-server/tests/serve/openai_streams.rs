@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_server::ServerLimits;
+use polylogue_test::random::Random;
 use polylogue_test::server::{Answer, Quirk};
 use serde_json::{Value, json};
 
@@ -52,25 +53,15 @@ async fn s58_a_silent_model_is_kept_alive() {
     assert_eq!(wrong.status, 400, "{}", wrong.body);
 }
 
-/// Random numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % below
-    }
-}
-
 const NAMES: [&str; 4] = ["Ann", "Bob", "Cleo", "Dan"];
 
 /// A team whose participants and chats speak at the same time, now and then.
 fn team(name: &str, random: &mut Random) -> String {
     let mut text =
         format!("name: {name}\nagents: [{{name: Ann}}, {{name: Bob}}, {{name: Cleo}}, {{name: Dan}}]\n");
-    let pattern = |random: &mut Random| ["parallel", "sequential"][random.below(2)];
+    let pattern = |random: &mut Random| ["parallel", "sequential"][random.index(2)];
     let (one, two) = (pattern(random), pattern(random));
-    let outer = ["parallel", "sequential", "round_robin"][random.below(3)];
+    let outer = ["parallel", "sequential", "round_robin"][random.index(3)];
     write!(
         text,
         "chats:\n  - {{name: one, participants: [Ann, Bob], pattern: {one}}}\n  - {{name: two, participants: [Cleo, Dan], pattern: {two}}}\n\
@@ -86,7 +77,7 @@ fn team(name: &str, random: &mut Random) -> String {
             let mut said = format!("w{word}@{name}");
             for _ in 0..random.below(5) {
                 word += 1;
-                said += &format!("{}w{word}@{name}", [" ", "\\n", "\\n\\n"][random.below(3)]);
+                said += &format!("{}w{word}@{name}", [" ", "\\n", "\\n\\n"][random.index(3)]);
             }
             writeln!(text, "  - {name}: \"{said}\"").unwrap();
         }
@@ -109,7 +100,7 @@ fn check_lines(text: &str) {
 
 #[tokio::test]
 async fn s46_s48_s63_streams_of_random_teams_are_those_of_their_finished_logs() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let teams: Vec<(String, String)> =
         (0..12).map(|nth| (format!("team{nth}"), team(&format!("team{nth}"), &mut random))).collect();
     let world = World::with_teams(&teams).await;

@@ -7,6 +7,7 @@ use polylogue_core::{
     AnyStore, DeltaSink, LogId, Model, ModelError, ModelErrorKind, Reply, Request, text_of,
 };
 use polylogue_store::Memory;
+use polylogue_test::random::Random;
 
 use crate::lagent::parts::Blogger;
 
@@ -67,35 +68,25 @@ impl Expected {
     }
 }
 
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, limit: u64) -> u64 {
-        // Numerical Recipes' generator; the low bits are the bad ones.
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
 async fn play(seed: u64) -> [usize; 6] {
-    let (mut chance, mut done) = (Chance(seed), [0; 6]);
+    let (mut random, mut done) = (Random::new(seed), [0; 6]);
     let (store, id) = (AnyStore::new(Memory::new()), || LogId::new("random").unwrap());
     let blogger = Blogger::new("blogger", &AnyModel::new(Echo), 1);
     let mut session = Session::create(store.clone(), id()).await.unwrap();
     let mut expected = Expected::default();
     let mut kept = (session.state(&blogger).await.unwrap(), expected.clone());
     for nth in 0..14 {
-        let step = usize::try_from(chance.below(6)).unwrap();
+        let step = random.index(6);
         done[step] += 1;
         match step {
             0 | 1 => {
-                let fails = ["", "", "fail writer", "fail critic"][usize::try_from(chance.below(4)).unwrap()];
+                let fails = ["", "", "fail writer", "fail critic"][random.index(4)];
                 let text = format!("t{nth} {fails}");
                 let came = session.call(&blogger, &*text).await;
                 assert_eq!(came.ok().map(|reply| reply.text().into_owned()), expected.call(&text));
             }
             2 => {
-                let which = usize::try_from(chance.below(4)).unwrap();
+                let which = random.index(4);
                 let forget =
                     [Forget::Own, Forget::SubAgent("writer"), Forget::SubAgent("critic"), Forget::All][which];
                 session.reset(&blogger, forget).await.unwrap();
