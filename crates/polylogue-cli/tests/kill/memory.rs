@@ -1,19 +1,15 @@
 //! An agent that writes facts down, killed repeatedly: every fact is kept once, and none that was acknowledged is lost.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::net::Ipv4Addr;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use polylogue_test::server::{Answer, Behavior, Playbook, Received};
+use serde_json::json;
 
-use crate::random::Random;
+use crate::place::{Kind, Place, Shows};
+use crate::random::{Moment, Random};
 
 const KILLS: usize = 120;
-const PATIENCE: Duration = Duration::from_secs(60);
 /// From a request to somewhat after the fact that its reply asks for is written.
 const WRITING: Duration = Duration::from_millis(30);
 
@@ -36,67 +32,14 @@ fn reply(received: &Received) -> Answer {
     Answer::tool("remember", json!({"text": format!("Fact {calls}.")}))
 }
 
-struct Place {
-    dir: TempDir,
-    server: Server,
-}
-
-impl Place {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("team.yaml"), TEAM).unwrap();
-        let model = Behavior::from(Playbook::new(|received, _| reply(received)));
-        Self { dir, server: Server::bind((Ipv4Addr::LOCALHOST, 0).into(), model).unwrap() }
-    }
-
-    fn program(&self, args: &[&str]) -> Command {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_polylogue"));
-        program.env_clear().env("HOME", self.dir.path()).current_dir(self.dir.path());
-        program.env("OPENAI_BASE_URL", self.server.base_url()).env("OPENAI_API_KEY", "test");
-        program.args(args).args(["--store", "talk.db"]).stdin(Stdio::null());
-        program
-    }
-
-    /// Begins or resumes the conversation, and kills it a while after it asked its model something.
-    fn run_and_kill(&self, is_begun: bool, wait: Duration) {
-        let (before, begun) = (self.server.count(), Instant::now());
-        let mut child = self.start(is_begun);
-        while self.server.count() == before {
-            let ended = child.try_wait().unwrap().is_some();
-            assert!(!ended && begun.elapsed() < PATIENCE, "it said: {}", self.errors());
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        std::thread::sleep(wait);
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-
-    fn start(&self, is_begun: bool) -> Child {
-        let args: &[&str] = match is_begun {
-            true => &["resume", "last"],
-            false => &["run", "team.yaml", "--model", "openai:test"],
-        };
-        let errors = File::create(self.dir.path().join("errors")).unwrap();
-        self.program(args).stdout(Stdio::null()).stderr(errors).spawn().unwrap()
-    }
-
-    fn errors(&self) -> String {
-        fs::read_to_string(self.dir.path().join("errors")).unwrap()
-    }
-
-    fn lines(&self, args: &[&str]) -> Vec<Value> {
-        let output = self.program(args).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-}
-
 #[test]
 fn every_fact_is_kept_once_however_often_its_writer_is_killed() {
-    let (place, mut random) = (Place::new(), Random::of_environment());
+    let model = Behavior::from(Playbook::new(|received, _| reply(received)));
+    let (place, mut random) = (Place::of(Kind::Sqlite, TEAM, model), Random::of_environment());
     for nth in 0..KILLS {
-        place.run_and_kill(nth > 0, random.time_below(WRITING));
+        let mut process = place.start(nth > 0, Shows::Talk);
+        let moment = Moment::Request(1, random.time_below(WRITING));
+        assert_eq!(process.kill(moment), None, "it ended: {}", process.errors());
     }
     let mut kept: BTreeMap<String, (usize, u64)> = BTreeMap::new();
     for fact in place.lines(&["memory", "list", "--limit", "100000", "--json"]) {

@@ -68,9 +68,11 @@ impl Place {
         self.dir.path().join(self.kind.store())
     }
 
-    /// Writes a file next to the team.
+    /// Writes a file, next to the team or in a folder below.
     pub(crate) fn file(&self, name: &str, text: &str) {
-        std::fs::write(self.dir.path().join(name), text).unwrap();
+        let path = self.dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     }
 
     /// Whether such a file was written.
@@ -112,6 +114,14 @@ impl Place {
             output,
             errors,
         }
+    }
+
+    /// What the program writes with these arguments, in lines of JSON.
+    pub(crate) fn lines(&self, args: &[&str]) -> Vec<Value> {
+        let output = self.program(args).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Takes the last events out of the JSON lines, as a store would that had not kept what it acknowledged.
@@ -165,8 +175,13 @@ impl Process<'_> {
             Moment::Request(requests, pause) => (requests, 0, pause),
             Moment::Reply(replies, pause) => (0, replies, pause),
         };
-        let server = self.server;
-        while server.count() < self.asked + requests || server.replies() < self.replied + replies {
+        let (server, requests, replies) = (self.server, self.asked + requests, self.replied + replies);
+        self.kill_when(|| server.count() >= requests && server.replies() >= replies, pause)
+    }
+
+    /// The same a while after `is_reached`.
+    pub(crate) fn kill_when(&mut self, is_reached: impl Fn() -> bool, pause: Duration) -> Option<ExitStatus> {
+        while !is_reached() {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return Some(status);
             }

@@ -2,20 +2,17 @@
 //! did is counted in files.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::net::Ipv4Addr;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
+use crate::place::{Kind, PATIENCE, Place};
 use crate::random::Random;
 
 const KILLS: usize = 200;
-const PATIENCE: Duration = Duration::from_secs(60);
 /// From something that was written down to somewhat after both tools have returned.
 const WORKING: Duration = Duration::from_millis(45);
 
@@ -52,91 +49,37 @@ fn reply(received: &Received) -> Answer {
     Answer::text("I note.").call("once", args.clone()).call("again", args)
 }
 
-struct Place {
-    dir: TempDir,
-    server: Server,
+/// How much is written down.
+fn logged(place: &Place) -> u64 {
+    let files = fs::read_dir(place.store()).into_iter().flatten().flatten();
+    let logs = files.filter(|file| file.path().extension().is_some_and(|end| end == "jsonl"));
+    logs.filter_map(|file| file.metadata().ok()).map(|about| about.len()).sum()
 }
 
-impl Place {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("team.yaml"), TEAM).unwrap();
-        fs::create_dir_all(dir.path().join(".config/polylogue")).unwrap();
-        fs::write(dir.path().join(".config/polylogue/approvals.yaml"), "- allow: {command: '*'}\n").unwrap();
-        let model = Behavior::from(Playbook::new(|received, _| reply(received)));
-        Self { dir, server: Server::bind((Ipv4Addr::LOCALHOST, 0).into(), model).unwrap() }
-    }
-
-    fn program(&self, args: &[&str]) -> Command {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_polylogue"));
-        program.env_clear().env("HOME", self.dir.path()).current_dir(self.dir.path());
-        program.env("OPENAI_BASE_URL", self.server.base_url()).env("OPENAI_API_KEY", "test");
-        program.args(args).args(["--store", "talks/"]).stdin(Stdio::null());
-        program
-    }
-
-    /// How much is written down.
-    fn logged(&self) -> u64 {
-        let files = fs::read_dir(self.dir.path().join("talks")).into_iter().flatten().flatten();
-        let logs = files.filter(|file| file.path().extension().is_some_and(|end| end == "jsonl"));
-        logs.filter_map(|file| file.metadata().ok()).map(|about| about.len()).sum()
-    }
-
-    /// Begins or resumes the conversation, and kills it a while after it wrote something down.
-    fn run_and_kill(&self, wait: Duration) {
-        let before = self.logged();
-        let begun = Instant::now();
-        loop {
-            let mut child = self.start(before > 0);
-            while self.logged() == before && child.try_wait().unwrap().is_none() {
-                assert!(begun.elapsed() < PATIENCE, "it hangs; it said: {}", self.errors());
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            if child.try_wait().unwrap().is_some() {
-                // A program that was being started holds the log until it is under way.
-                assert!(
-                    begun.elapsed() < PATIENCE && self.errors().contains("another process"),
-                    "{}",
-                    self.errors()
-                );
-                continue;
-            }
-            std::thread::sleep(wait);
-            child.kill().unwrap();
-            child.wait().unwrap();
+/// Begins or resumes the conversation, and kills it a while after it wrote something down.
+fn run_and_kill(place: &Place, wait: Duration) {
+    let (before, begun) = (logged(place), Instant::now());
+    let args: &[&str] = match before > 0 {
+        true => &["resume", "last"],
+        false => &["run", "team.yaml", "--model", "openai:test", "--allow", "unsafe-host"],
+    };
+    loop {
+        let mut process = place.begin(args);
+        if process.kill_when(|| logged(place) != before, wait).is_none() {
             return;
         }
+        // A program that was being started holds the log until it is under way.
+        let errors = process.errors();
+        assert!(begun.elapsed() < PATIENCE && errors.contains("another process"), "{errors}");
     }
+}
 
-    fn start(&self, is_begun: bool) -> Child {
-        let args: &[&str] = match is_begun {
-            true => &["resume", "last"],
-            false => &["run", "team.yaml", "--model", "openai:test", "--allow", "unsafe-host"],
-        };
-        let errors = File::create(self.dir.path().join("errors")).unwrap();
-        self.program(args).stdout(Stdio::null()).stderr(errors).spawn().unwrap()
-    }
-
-    fn errors(&self) -> String {
-        fs::read_to_string(self.dir.path().join("errors")).unwrap()
-    }
-
-    fn events(&self) -> Vec<Value> {
-        let output = self.program(&["show", "last", "--json"]).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout).unwrap();
-        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        // The bound is no event.
-        lines.filter(|line: &Value| line["type"] != "bound").collect()
-    }
-
-    /// The work directory.
-    fn work(&self) -> PathBuf {
-        let dirs = fs::read_dir(self.dir.path().join("talks.work")).unwrap();
-        let dirs: Vec<PathBuf> = dirs.map(|entry| entry.unwrap().path()).collect();
-        let [dir] = &dirs[..] else { panic!("{dirs:?}") };
-        dir.clone()
-    }
+/// The work directory.
+fn work(place: &Place) -> PathBuf {
+    let dirs = fs::read_dir(place.store().with_extension("work")).unwrap();
+    let dirs: Vec<PathBuf> = dirs.map(|entry| entry.unwrap().path()).collect();
+    let [dir] = &dirs[..] else { panic!("{dirs:?}") };
+    dir.clone()
 }
 
 /// How often each line is in a file.
@@ -150,15 +93,17 @@ fn counted(path: &Path) -> BTreeMap<String, usize> {
 
 #[test]
 fn a_tool_is_called_again_only_if_it_may_be() {
-    let (place, mut random) = (Place::new(), Random::of_environment());
+    let model = Behavior::from(Playbook::new(|received, _| reply(received)));
+    let (place, mut random) = (Place::of(Kind::Jsonl, TEAM, model), Random::of_environment());
+    place.file(".config/polylogue/approvals.yaml", "- allow: {command: '*'}\n");
     for _ in 0..KILLS {
-        place.run_and_kill(random.time_below(WORKING));
+        run_and_kill(&place, random.time_below(WORKING));
     }
-    let (once, again) = (counted(&place.work().join("once.txt")), counted(&place.work().join("again.txt")));
+    let [once, again] = ["once.txt", "again.txt"].map(|file| counted(&work(&place).join(file)));
     assert!(once.values().all(|times| *times == 1), "something was done twice: {once:?}");
     let mut open: BTreeMap<String, (String, String)> = BTreeMap::new();
     let (mut done, mut unknown, mut known) = (0, 0, Vec::new());
-    for event in place.events() {
+    for event in place.lines(&["show", "last", "--json"]) {
         match event["type"].as_str().unwrap() {
             "tool_called" => {
                 let text = |value: &Value| value.as_str().unwrap().to_owned();
