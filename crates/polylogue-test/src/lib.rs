@@ -5,6 +5,7 @@
 //! - [`mod@print`]: logs as text, for tests that compare whole transcripts
 //! - [`cut`]: the property that any prefix of a log is a valid conversation
 //! - [`generated`]: parts of documents that are generated from the program
+//! - [`http`]: requests to servers that are other processes
 //! - [`mutations`]: texts that are changed at random, for tests of parsers
 //! - [`pdf`]: documents with few and many pages
 //! - [`picture`]: pictures of any size
@@ -19,6 +20,7 @@
 
 pub mod cut;
 pub mod generated;
+pub mod http;
 pub mod mutations;
 pub mod pdf;
 pub mod picture;

@@ -2,13 +2,14 @@
 //! reads of both.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, read_to_string};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use polylogue_test::http::send;
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
 use rustix::process::Signal;
@@ -92,19 +93,11 @@ impl Client {
     }
 
     fn get(&self, path: &str, head: &str) -> BufReader<TcpStream> {
-        let mut socket = TcpStream::connect(&self.address).unwrap();
-        let (address, token) = (&self.address, &self.token);
-        let request = format!(
-            "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nx-api-key: {token}\r\n{head}\r\n"
-        );
-        socket.write_all(request.as_bytes()).unwrap();
-        BufReader::new(socket)
+        send(&self.address, &self.token, ("GET", path), head, "").unwrap()
     }
 
     pub(crate) fn text(&self, path: &str) -> String {
-        let mut text = String::new();
-        self.get(path, "").read_to_string(&mut text).unwrap();
-        text
+        read_to_string(self.get(path, "")).unwrap()
     }
 
     /// The JSON at this path.
@@ -116,15 +109,8 @@ impl Client {
 
     /// Sends JSON. Returns the status and what is answered.
     pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        let (mut socket, body) = (TcpStream::connect(&self.address).unwrap(), body.to_string());
-        let Self { address, token } = self;
-        let length = body.len();
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nx-api-key: {token}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-        );
-        socket.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        socket.read_to_string(&mut answer).unwrap();
+        let response = send(&self.address, &self.token, ("POST", path), "", &body.to_string());
+        let answer = read_to_string(response.unwrap()).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         (status, serde_json::from_str(body).unwrap_or_default())

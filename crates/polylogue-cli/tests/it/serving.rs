@@ -1,10 +1,10 @@
 //! `polylogue serve` and `polylogue token`: the program around the server, which has tests of its own.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, Read as _, read_to_string};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use polylogue_test::http::send;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -106,27 +106,12 @@ impl Serving {
 
     /// The response to `GET path`.
     pub(crate) fn get(&self, path: &str, token: &str) -> String {
-        let mut socket = TcpStream::connect(&self.address).unwrap();
-        let host = &self.address;
-        let head =
-            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nx-api-key: {token}\r\n\r\n");
-        socket.write_all(head.as_bytes()).unwrap();
-        let mut response = String::new();
-        socket.read_to_string(&mut response).unwrap();
-        response
+        read_to_string(send(&self.address, token, ("GET", path), "", "").unwrap()).unwrap()
     }
 
     /// The response to `POST path`.
     fn post(&self, path: &str, token: &str, body: &str) -> String {
-        let mut socket = TcpStream::connect(&self.address).unwrap();
-        let (host, length) = (&self.address, body.len());
-        let head =
-            format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nx-api-key: {token}\r\n");
-        let head = format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
-        socket.write_all(head.as_bytes()).unwrap();
-        let mut response = String::new();
-        socket.read_to_string(&mut response).unwrap();
-        response
+        read_to_string(send(&self.address, token, ("POST", path), "", body).unwrap()).unwrap()
     }
 
     /// Ends it by a signal. Returns the exit code and what it has logged.

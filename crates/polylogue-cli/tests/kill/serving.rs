@@ -3,7 +3,7 @@
 //! the tests of nextest may: `POLYLOGUE_KILLS=200 cargo test -p polylogue-cli --test kill s25 -- --nocapture`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -13,6 +13,7 @@ use std::{io, sync::Arc};
 
 use polylogue_core::{Body, ListQuery, LogId, Part, Store as _};
 use polylogue_runtime::StoreLocation;
+use polylogue_test::http::send;
 use polylogue_test::server::{Answer, Behavior, PieceGate, Playbook, Quirk, Received};
 use serde_json::{Value, json};
 
@@ -506,15 +507,7 @@ impl Client {
     /// Sends a request to the server that runs now.
     fn send(&self, method: &str, path: &str, head: &str, body: &str) -> io::Result<BufReader<TcpStream>> {
         let address = self.address().clone().ok_or(io::ErrorKind::NotConnected)?;
-        let mut socket = TcpStream::connect(&address)?;
-        let media = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
-        let (token, length) = (&self.token, body.len());
-        let text = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nx-api-key: {token}\r\n\
-             {head}{media}Content-Length: {length}\r\n\r\n{body}"
-        );
-        socket.write_all(text.as_bytes())?;
-        Ok(BufReader::new(socket))
+        send(&address, &self.token, (method, path), head, body)
     }
 
     /// The events of a conversation to its end, from as many streams as it takes: each continues after the last whole event.

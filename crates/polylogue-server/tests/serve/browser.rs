@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -229,7 +231,7 @@ impl Browser {
     /// A picture of what is in view.
     pub(crate) async fn screenshot(&mut self) -> Vec<u8> {
         let taken = self.command("Page.captureScreenshot", json!({"format": "png"})).await;
-        base64(taken["data"].as_str().unwrap())
+        STANDARD.decode(taken["data"].as_str().unwrap()).unwrap()
     }
 
     /// Records what the threads of the page do from now on.
@@ -284,19 +286,4 @@ impl Drop for Browser {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn base64(text: &str) -> Vec<u8> {
-    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let bits = text.bytes().filter_map(|byte| LETTERS.iter().position(|letter| *letter == byte));
-    let (mut bytes, mut held, mut count) = (Vec::new(), 0_usize, 0);
-    for six in bits {
-        held = (held << 6 | six) & 0xffff;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((held >> count & 0xff) as u8);
-        }
-    }
-    bytes
 }
