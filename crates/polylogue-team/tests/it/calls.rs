@@ -4,14 +4,15 @@ use std::fs;
 
 use polylogue::AnyModel;
 use polylogue_models::Env;
-use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse};
+use polylogue_team::{BuildContext, Grant, Overrides, Team, load};
+
+use crate::common;
 
 fn shown(rest: &str, tools: &str) -> String {
     let text = format!(
         "name: t\nagents: [{{name: A, tools: {tools}}}]\nchat: {{participants: [A], stop: {{max_turns: 1}}}}\n{rest}"
     );
-    parse(&text, "t.yaml", &Overrides::default())
-        .map_or_else(|errors| errors.to_string(), |loaded| loaded.warnings.to_string())
+    common::said(&text)
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use polylogue::{AnyModel, Log};
 use polylogue_core::{Body, ToolResult};
 use polylogue_models::Env;
-use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse, parse_at};
+use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse_at};
 
 use crate::common;
 
@@ -13,8 +13,7 @@ fn wrong(web: &str, tools: &str) -> String {
     let text = format!(
         "name: t\nagents: [{{name: A, tools: {tools}}}]\n{web}\nchat: {{participants: [A], stop: {{max_turns: 1}}}}"
     );
-    parse(&text, "t.yaml", &Overrides::default())
-        .map_or_else(|errors| errors.to_string(), |loaded| loaded.warnings.to_string())
+    common::said(&text)
 }
 
 #[test]

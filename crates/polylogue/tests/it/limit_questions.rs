@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::cents::Cents;
-use crate::common::{log_in, log_of, run_or_resume};
+use crate::common::{into_reason, log_in, log_of, run_or_resume};
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Status, round_robin, sequential};
 use polylogue_core::{
     Allowance, AnswerChoice, AnswerEffect, AnyStore, Body, ChatLimits, Event, Instruction, LimitOverrides,
@@ -56,11 +56,6 @@ fn waiting(status: Status) -> (Path, Question) {
     questions.remove(0)
 }
 
-fn reason(status: Status) -> StopReason {
-    let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
-    reason
-}
-
 /// Runs to a question, and answers those that come, until the chat closes.
 async fn answered(log: &mut Log, chat: &Chat, answers: &[&str]) -> StopReason {
     let mut status = run_or_resume(chat, log, "go").await.unwrap().status;
@@ -70,7 +65,7 @@ async fn answered(log: &mut Log, chat: &Chat, answers: &[&str]) -> StopReason {
         log.answer(&at, &question.who, *answer).await.unwrap();
         status = chat.resume(log).await.unwrap().status;
     }
-    reason(status)
+    into_reason(status)
 }
 
 fn changed(events: &[Arc<Event>]) -> Vec<LimitOverrides> {
@@ -194,7 +189,7 @@ async fn no_answer_in_time_is_no_also_in_another_process() {
         let status = chat(&Cents::default()).resume(&mut log).await.unwrap().status;
         assert_eq!(matches!(status, Status::Closed { .. }), is_over, "after {now} ms");
         if is_over {
-            assert_eq!(reason(status), StopReason::Turns { limit: 2, next: None });
+            assert_eq!(into_reason(status), StopReason::Turns { limit: 2, next: None });
             let by_timeout = |event: &Arc<Event>| {
                 matches!(&event.body, Body::InputProvided { by: Responder::Timeout, .. })
             };
@@ -212,18 +207,18 @@ async fn a_run_that_continues_without_asking_ends_at_the_limit_of_its_question_w
     let stops = Limits { on_limit: OnLimit::Stop, ..asks };
     let mut log = reopened(&asked, stops).await;
     let ended = StopReason::Turns { limit: 2, next: None };
-    assert_eq!(reason(chat.resume(&mut log).await.unwrap().status), ended);
+    assert_eq!(into_reason(chat.resume(&mut log).await.unwrap().status), ended);
     let whole = log.events().await;
     let new: Vec<String> = whole[asked.len()..].iter().map(|event| kind(&event.body)).collect();
     assert_eq!(new.len(), 2, "{new:?}");
     assert!(new[0].contains(r#"text: "stop""#) && new[1] == format!("closed: {ended}"), "{new:?}");
     let mut log = reopened(&whole[..=asked.len()], stops).await;
-    assert_eq!(reason(chat.resume(&mut log).await.unwrap().status), ended, "cut after the answer");
+    assert_eq!(into_reason(chat.resume(&mut log).await.unwrap().status), ended, "cut after the answer");
     assert_eq!(log.events().await.len(), whole.len());
     // A limit that is higher now was raised. The next one ends the run, too.
     let mut log = reopened(&asked, Limits { turns: Some(3), ..stops }).await;
     let next = StopReason::Turns { limit: 3, next: None };
-    assert_eq!(reason(chat.resume(&mut log).await.unwrap().status), next);
+    assert_eq!(into_reason(chat.resume(&mut log).await.unwrap().status), next);
     let events = log.events().await;
     assert!(kind(&events[asked.len()].body).contains(r#"text: "raised""#));
     let asked = events.iter().filter(|event| matches!(event.body, Body::InputRequired(_)));
@@ -274,12 +269,12 @@ async fn no_one_is_asked_unless_that_is_set_or_where_no_answer_helps() {
     let model = Cents::default();
     let mut stops = asking(Limits { turns: Some(2), on_limit: OnLimit::Stop, ..ASK }).await;
     let status = chat(&model).run_in(&mut stops, "go").await.unwrap().status;
-    assert_eq!(reason(status), StopReason::Turns { limit: 2, next: None });
+    assert_eq!(into_reason(status), StopReason::Turns { limit: 2, next: None });
     // A budget that other runs share is not raised with the limits of this run.
     let budget = polylogue_core::Budget::new("batch", Money::dollars(0.25));
     let mut shared = asking(Limits { cost: Some(Money::dollars(9.0)), ..ASK }).await.budget(budget);
     let status = chat(&model).run_in(&mut shared, "go").await.unwrap().status;
-    let reason = reason(status).to_string();
+    let reason = into_reason(status).to_string();
     assert!(reason.starts_with("the batch has reached the limit of $0.25 ("), "{reason}");
 }
 

@@ -16,7 +16,7 @@ use polylogue_core::{
 
 use crate::common::cents::cents;
 use crate::common::seeker::Seeker;
-use crate::common::{cut_everywhere, log_of, until_dead};
+use crate::common::{cut_everywhere, into_reason, log_of, until_dead};
 
 /// A tool of which a call costs at most ten cents, if it declares that.
 #[derive(Clone)]
@@ -79,11 +79,6 @@ fn limit(most: u64) -> Limits {
     Limits { cost: Some(cents(most)), ..Limits::default() }
 }
 
-fn reason(status: Status) -> StopReason {
-    let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
-    reason
-}
-
 fn result(status: Status) -> String {
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
     assert_eq!(reason.outcome(), RunOutcome::Done, "{reason}");
@@ -96,7 +91,7 @@ async fn calls_at_the_same_time_spend_no_more_than_is_allowed() {
     let mut log = log_of(&[]).await.limits(limit(25));
     let status = chat(&tool, 5).run_in(&mut log, "go").await.unwrap().status;
     let refused = StopReason::Cost { limit: cents(25), spent: cents(20), next: Some(cents(10)), cut: None };
-    assert_eq!((reason(status), tool.made(), log.reserved()), (refused, 2, Money::default()));
+    assert_eq!((into_reason(status), tool.made(), log.reserved()), (refused, 2, Money::default()));
     // What a call says that it cost frees the rest of what was reserved.
     let tool = Search::declared().reporting(4);
     let mut log = log_of(&[]).await.limits(limit(26));
@@ -146,7 +141,7 @@ async fn a_run_that_a_tool_made_exceed_its_limit_does_not_end_as_done() {
     let mut log = log_of(&[]).await.limits(limit(25));
     let status = chat(&tool, 1).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!(
-        reason(status),
+        into_reason(status),
         StopReason::Cost { limit: cents(25), spent: cents(30), next: None, cut: None }
     );
 }
@@ -172,12 +167,12 @@ async fn the_limits_of_agents_and_budgets_pay_for_tools() {
     let own = Allowance { cost: Some(cents(15)), ..Allowance::default() };
     let tool = Search::declared();
     let mut log = log_of(&[]).await.agent_limits([(Name::new("Ann").unwrap(), own)]);
-    let why = reason(chat(&tool, 3).run_in(&mut log, "go").await.unwrap().status).to_string();
+    let why = into_reason(chat(&tool, 3).run_in(&mut log, "go").await.unwrap().status).to_string();
     let words = "has reached the limit of $0.15 ($0.10 spent, and the next call could cost up to $0.10)";
     assert_eq!((why, tool.made()), (format!("the agent `Ann` {words}"), 1));
     let (tool, budget) = (Search::declared(), Budget::new("batch", cents(15)));
     let mut log = log_of(&[]).await.budget(budget.clone());
-    let why = reason(chat(&tool, 3).run_in(&mut log, "go").await.unwrap().status).to_string();
+    let why = into_reason(chat(&tool, 3).run_in(&mut log, "go").await.unwrap().status).to_string();
     assert_eq!((why, tool.made()), (format!("the batch {words}"), 1));
     assert_eq!((budget.used().cost, budget.reserved()), (cents(10), Money::default()));
 }
@@ -198,7 +193,7 @@ async fn a_condition_on_money_counts_what_tools_cost_also_in_nested_chats() {
         let ends = max_cost(cents(15)) | max_turns(5);
         let shop = shop.policy(with_termination(round_robin(), ends)).build().unwrap();
         let mut log = log_of(&[]).await;
-        let why = reason(shop.run_in(&mut log, "go").await.unwrap().status);
+        let why = into_reason(shop.run_in(&mut log, "go").await.unwrap().status);
         let spent = StopReason::Cost { limit: cents(15), spent: cents(20), next: None, cut: None };
         assert_eq!((why, tool.made()), (spent, 2), "nested: {nested}");
         let transcript = log.transcript().await.unwrap();
@@ -237,7 +232,7 @@ async fn a_condition_on_money_counts_what_tools_cost_in_calls_that_failed() {
     let ends = max_cost(cents(15)) | max_turns(5);
     let chat = Chat::builder("shop").participant(host.unwrap()).policy(with_termination(round_robin(), ends));
     let mut log = log_of(&[]).await;
-    let why = reason(chat.build().unwrap().run_in(&mut log, "go").await.unwrap().status);
+    let why = into_reason(chat.build().unwrap().run_in(&mut log, "go").await.unwrap().status);
     let spent = StopReason::Cost { limit: cents(15), spent: cents(20), next: None, cut: None };
     assert_eq!((why, tool.made()), (spent, 2));
     let events = log.events().await;

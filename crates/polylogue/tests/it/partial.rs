@@ -8,13 +8,13 @@ use polylogue::policies::with_termination;
 use polylogue::runs::Report;
 use polylogue::stop::{LibraryStopReason, max_turns};
 use polylogue::tools::GetHistory;
-use polylogue::{AnyModel, Assistant, Chat, Status, round_robin};
+use polylogue::{AnyModel, Assistant, Chat, round_robin};
 use polylogue_core::{
     Capability, DeltaRef, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind, Params,
     Part, Reply, Request, RunOutcome, StopReason,
 };
 
-use crate::common::{cut_everywhere, log, name, script};
+use crate::common::{cut_everywhere, log, name, run_to_end, script};
 
 /// A model that gives these replies, and notes what it is asked.
 #[derive(Clone)]
@@ -70,11 +70,7 @@ fn malformed(text: &str) -> Result<Reply, ModelError> {
 }
 
 async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
-    let mut log = log().await;
-    match chat.run_in(&mut log, "Tell me of the sea").await.unwrap().status {
-        Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
-        other => panic!("it is not over: {other:?}"),
-    }
+    run_to_end(chat, "Tell me of the sea").await
 }
 
 fn alone(ann: Assistant) -> Chat {

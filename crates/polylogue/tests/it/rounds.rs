@@ -8,11 +8,11 @@ use polylogue::policies::with_termination;
 use polylogue::stop::LibraryStopReason;
 use polylogue::stop::LoopDetector;
 use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Assistant, Chat, Status, Tool, round_robin, sequential};
+use polylogue::{AnyModel, Assistant, Chat, Tool, round_robin, sequential};
 use polylogue_core::{Body, Event, RunOutcome, StopReason, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
-use crate::common::{log, name, script};
+use crate::common::{name, run_to_end, script};
 
 /// A job that is polled: it tells how often it was asked, or always the same.
 struct Job {
@@ -52,11 +52,7 @@ fn polling(times: usize, advances: bool) -> Assistant {
 }
 
 async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
-    let mut log = log().await;
-    match chat.run_in(&mut log, "Is it done?").await.unwrap().status {
-        Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
-        other => panic!("it is not over: {other:?}"),
-    }
+    run_to_end(chat, "Is it done?").await
 }
 
 fn alone(ann: Assistant) -> polylogue_core::ChatBuilder {

@@ -20,7 +20,7 @@ use polylogue_core::{
     RunOutcome, StopReason,
 };
 
-use crate::common::{log, name, script};
+use crate::common::{log, name, run_to_end, script};
 use serde_json::json;
 
 /// A model that says nothing, in one of the ways in which models do, and counts how often it is asked.
@@ -64,14 +64,6 @@ impl Silent {
 fn silences() -> Vec<Vec<Part>> {
     let text = |text: &str| vec![Part::text(text)];
     vec![vec![], text(""), text(" \n"), vec![Part::Thought("Hm.".into())]]
-}
-
-async fn run(chat: &Chat, task: &str) -> (StopReason, String, Vec<Arc<Event>>) {
-    let mut log = log().await;
-    match chat.run_in(&mut log, task).await.unwrap().status {
-        Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
-        other => panic!("it is not over: {other:?}"),
-    }
 }
 
 /// Runs `chat` with one answer to each question.
@@ -131,7 +123,7 @@ async fn a_silent_chat_ends_without_output_in_every_order() {
         ];
         for (case, order) in orders {
             let silent = Silent::new(parts.clone());
-            let (reason, summary, _) = run(&pair(&silent, order), "What is 2 + 2?").await;
+            let (reason, summary, _) = run_to_end(&pair(&silent, order), "What is 2 + 2?").await;
             check_empty(&reason, &summary, case);
             assert_eq!(silent.asked(), 2, "{case}");
         }
@@ -180,7 +172,7 @@ async fn a_message_to_a_running_chat_ends_a_silence() {
 async fn a_silent_debate_ends_without_output_and_not_undecided() {
     let silent = Silent::new(vec![]);
     let debate = polylogue::policies::debate::Debate::between(["red", "blue"]).unwrap();
-    let (reason, summary, _) = run(&pair(&silent, debate), "Which?").await;
+    let (reason, summary, _) = run_to_end(&pair(&silent, debate), "Which?").await;
     check_empty(&reason, &summary, "debate");
 }
 
@@ -201,11 +193,11 @@ async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_i
             .policy(sequential())
             .build()
             .unwrap();
-        let (reason, summary, _) = run(&inner, "Draw two cats.").await;
+        let (reason, summary, _) = run_to_end(&inner, "Draw two cats.").await;
         assert_eq!((reason, summary.as_str()), (StopReason::from(LibraryStopReason::AllSpoken), words));
         let outer =
             Chat::builder("outer").participant(inner).participant(silent.agent("Bob")).policy(sequential());
-        let (reason, summary, events) = run(&outer.build().unwrap(), "Draw two cats.").await;
+        let (reason, summary, events) = run_to_end(&outer.build().unwrap(), "Draw two cats.").await;
         assert_eq!((reason, summary.as_str()), (StopReason::from(LibraryStopReason::AllSpoken), words));
         let parts = events.iter().rev().find_map(|event| match &event.body {
             Body::Message(message) if message.from == name("inner") => Some(message.parts.clone()),
@@ -221,7 +213,7 @@ async fn the_picture_next_to_the_text_of_a_result_is_kept() {
         || Function::new("Painter", |_| Ok(Act::Say(vec![Part::text("Two cats."), picture()]))).unwrap();
     let inner = Chat::builder("inner").participant(painter()).policy(sequential()).build().unwrap();
     let outer = Chat::builder("outer").participant(inner).policy(sequential()).build().unwrap();
-    let (_, summary, events) = run(&outer, "Draw two cats.").await;
+    let (_, summary, events) = run_to_end(&outer, "Draw two cats.").await;
     assert_eq!(summary, "Two cats.");
     let of = |event: &Arc<Event>| match &event.body {
         Body::Message(message) if message.from == name("inner") => Some(message.parts.clone()),
@@ -249,7 +241,7 @@ async fn a_debate_whose_votes_cannot_be_read_ends_undecided_with_the_last_argume
             .policy(debate(rounds))
             .build()
             .unwrap();
-        let (reason, result, _) = run(&chat, "Which?").await;
+        let (reason, result, _) = run_to_end(&chat, "Which?").await;
         assert_eq!((reason, result.as_str()), (undecided.clone(), summary));
     }
 }
@@ -265,7 +257,7 @@ async fn the_last_message_before_silence_is_the_result() {
         .policy(sequential())
         .build()
         .unwrap();
-    let (reason, summary, _) = run(&chat, "What is 2 + 2?").await;
+    let (reason, summary, _) = run_to_end(&chat, "What is 2 + 2?").await;
     assert_eq!((reason, &*summary), (StopReason::from(LibraryStopReason::AllSpoken), "It is 4."));
 }
 
@@ -275,7 +267,7 @@ async fn a_silent_chat_is_not_summarized() {
     let [ann, bob] = ["Ann", "Bob"].map(|name| silent.agent(name));
     let chat = Chat::builder("pair").participant(ann).participant(bob);
     let chat = with_summarizer(chat, summing.agent("Judge"), SUMMARY_PROMPT, sequential()).build().unwrap();
-    let (reason, summary, _) = run(&chat, "Agree!").await;
+    let (reason, summary, _) = run_to_end(&chat, "Agree!").await;
     check_empty(&reason, &summary, "reflection");
     assert_eq!(summing.asked(), 0);
 }
@@ -294,7 +286,8 @@ fn nest(silent: &Silent, depth: usize) -> ChatBuilder {
 async fn silence_in_chats_within_chats_is_noticed_at_once() {
     for parts in silences() {
         let silent = Silent::new(parts);
-        let (reason, summary, events) = run(&nest(&silent, 5).build().unwrap(), "What is 2 + 2?").await;
+        let (reason, summary, events) =
+            run_to_end(&nest(&silent, 5).build().unwrap(), "What is 2 + 2?").await;
         check_empty(&reason, &summary, "nested");
         assert_eq!(silent.asked(), 7, "every agent is asked once");
         let shown = events.iter().filter(|event| matches!(event.body, Body::Message(_))).count();
@@ -316,7 +309,7 @@ async fn the_task_of_a_silent_chat_is_not_carried_over() {
         .unwrap();
     let chat =
         Chat::builder("work").participant(first).participant(second).policy(sequential()).build().unwrap();
-    let (_, summary, _) = run(&chat, "A secret question").await;
+    let (_, summary, _) = run_to_end(&chat, "A secret question").await;
     assert_eq!(summary, "Go on.");
 }
 
@@ -358,10 +351,10 @@ async fn an_empty_default_reply_continues_the_chat_and_none_ends_it() {
         let chat = Chat::builder("pair").participant(ann()).participant(bob);
         chat.policy(with_termination(round_robin(), max_turns(4))).build().unwrap()
     };
-    let (reason, _, events) = run(&chat(Stack::new("Bob").unwrap().otherwise("")), "hi").await;
+    let (reason, _, events) = run_to_end(&chat(Stack::new("Bob").unwrap().otherwise("")), "hi").await;
     assert_eq!(said(&events), ["Ann: 0", "Bob: -", "Ann: 2", "Bob: -"]);
     assert_eq!(reason, StopReason::from(LibraryStopReason::CountReached { count: 4, of: Counted::Turns }));
-    let (reason, summary, _) = run(&chat(Stack::new("Bob").unwrap()), "hi").await;
+    let (reason, summary, _) = run_to_end(&chat(Stack::new("Bob").unwrap()), "hi").await;
     assert_eq!((reason, &*summary), (StopReason::from(LibraryStopReason::NoReply { who: name("Bob") }), "0"));
 }
 
@@ -372,7 +365,7 @@ async fn a_model_in_a_stack_that_says_nothing_is_silent_and_ends_nothing() {
     let ann = Function::new("Ann", |_| Ok(Act::say("Well?")));
     let chat = Chat::builder("pair").participant(ann.unwrap()).participant(bob);
     let chat = chat.policy(with_termination(round_robin(), max_turns(4))).build().unwrap();
-    let (reason, _, events) = run(&chat, "hi").await;
+    let (reason, _, events) = run_to_end(&chat, "hi").await;
     assert_eq!(said(&events), ["Ann: Well?", "Bob: -", "Ann: Well?", "Bob: -"]);
     assert_eq!(reason, StopReason::from(LibraryStopReason::CountReached { count: 4, of: Counted::Turns }));
 }
@@ -388,7 +381,7 @@ async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
         let carried = polylogue::policies::carryover::Carryover::message(blank).author(name("Ann"));
         let chat = carried.apply_to(pair("pair")).policy(policy()).build().unwrap();
         let before = silent.asked();
-        let (_, summary, events) = run(&chat, "").await;
+        let (_, summary, events) = run_to_end(&chat, "").await;
         assert_eq!(said(&events), ["Bob: What can I do for you?"]);
         assert_eq!((&*summary, silent.asked() - before), ("What can I do for you?", 1));
     }
@@ -412,9 +405,10 @@ fn continuing(ends: impl Policy) -> Chat {
 async fn inherited_messages_count_neither_as_messages_nor_as_turns() {
     let expected =
         ["Ann: 1 lines", "talk: 1 lines", "Ann: 3 lines", "talk: 3 lines", "Ann: 5 lines", "talk: 5 lines"];
-    let (_, _, events) = run(&continuing(with_termination(round_robin(), max_messages(2))), "hi").await;
+    let (_, _, events) =
+        run_to_end(&continuing(with_termination(round_robin(), max_messages(2))), "hi").await;
     assert_eq!(said(&events), expected);
-    let (_, _, events) = run(&continuing(with_termination(round_robin(), max_turns(1))), "hi").await;
+    let (_, _, events) = run_to_end(&continuing(with_termination(round_robin(), max_turns(1))), "hi").await;
     assert_eq!(said(&events), expected);
 }
 
@@ -429,6 +423,6 @@ async fn inherited_messages_are_no_result() {
     let outer = Chat::builder("outer")
         .participant(talk.build().unwrap())
         .policy(with_termination(round_robin(), max_turns(2)));
-    let (_, _, events) = run(&outer.build().unwrap(), "hi").await;
+    let (_, _, events) = run_to_end(&outer.build().unwrap(), "hi").await;
     assert_eq!(said(&events), ["Ann: Once.", "talk: Once.", "Ann: -", "talk: -"]);
 }

@@ -15,6 +15,8 @@ use polylogue_core::{
 use polylogue_store::Memory;
 use tokio::time::{Instant, sleep};
 
+use crate::common::into_reason;
+
 /// A model that says half of its reply, and the rest four seconds later.
 #[derive(Clone, Default)]
 struct Slow(Arc<AtomicU64>);
@@ -68,18 +70,13 @@ fn time(limit_s: u64, used_s: u64) -> StopReason {
     StopReason::Time { limit_ms: limit_s * 1000, used_ms: used_s * 1000 }
 }
 
-fn closed(status: Status) -> StopReason {
-    let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
-    reason
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_call_in_flight_ends_with_the_time_of_the_run_and_a_resumption_counts_the_time_before() {
     let (store, model) = (AnyStore::new(Memory::new()), Slow::default());
     let chat = Chat::builder("pair").participant(speaker("A", &model)).participant(speaker("B", &model));
     let chat = chat.policy(round_robin()).build().unwrap();
     let mut log = timed(stored(&store).await, Some(10));
-    let reason = closed(chat.run_in(&mut log, "go").await.unwrap().status);
+    let reason = into_reason(chat.run_in(&mut log, "go").await.unwrap().status);
     // The third call is cut after two of its four seconds.
     assert_eq!((&reason, model.requests()), (&time(10, 10), 3));
     assert_eq!(
@@ -102,7 +99,7 @@ async fn a_call_in_flight_ends_with_the_time_of_the_run_and_a_resumption_counts_
     assert_eq!(log.limits_beyond(more).await.time_ms, Some(25_000));
     log.reopen().await.unwrap();
     log = timed(log, Some(25));
-    let reason = closed(chat.resume(&mut log).await.unwrap().status);
+    let reason = into_reason(chat.resume(&mut log).await.unwrap().status);
     // The cut call is sent again: three more fit into 15 seconds.
     assert_eq!((reason, model.requests()), (time(25, 25), 7));
 }
@@ -120,7 +117,7 @@ async fn the_time_in_which_a_person_is_waited_for_does_not_count() {
         log.answer(&Path::root(), &Name::new("Me").unwrap(), "more").await.unwrap();
         status = chat.resume(&mut log).await.unwrap().status;
     }
-    assert_eq!((closed(status), model.requests()), (time(10, 10), 3));
+    assert_eq!((into_reason(status), model.requests()), (time(10, 10), 3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,7 +145,7 @@ async fn a_chat_and_an_agent_have_time_of_their_own_and_the_outer_chat_continues
     let pair = pair.policy(round_robin()).build().unwrap();
     let agent = Name::new("B").unwrap();
     let mut log = timed(Log::in_memory(), None).agent_limits([(agent.clone(), seconds(6))]);
-    let reason = closed(pair.run_in(&mut log, "go").await.unwrap().status);
+    let reason = into_reason(pair.run_in(&mut log, "go").await.unwrap().status);
     // A, B, A, and half of B's second call.
     assert_eq!(
         reason,
@@ -198,7 +195,7 @@ async fn a_turn_that_is_given_up_takes_no_more_time_of_its_agent_and_the_chat_st
         chat.run_in(&mut log, "go").await.unwrap_err();
         chat.end_open_turns(&mut log).await.unwrap();
         assert!(log.events().await.iter().any(|event| matches!(event.body, Body::RolledBack { .. })));
-        let reason = closed(chat.resume(&mut log).await.unwrap().status);
+        let reason = into_reason(chat.resume(&mut log).await.unwrap().status);
         assert_eq!(reason, ends, "{of_agent} s of the agent, {of_chat} s of the chat");
     }
 }

@@ -77,6 +77,21 @@ pub(crate) fn reason(status: &Status) -> &StopReason {
     reason
 }
 
+/// The same, of a status that is not needed any more.
+pub(crate) fn into_reason(status: Status) -> StopReason {
+    let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
+    reason
+}
+
+/// Runs `chat` to its end. Returns why it ended, its summary and its events.
+pub(crate) async fn run_to_end(chat: &Chat, task: &str) -> (StopReason, String, Vec<Arc<Event>>) {
+    let mut log = log().await;
+    match chat.run_in(&mut log, task).await.unwrap().status {
+        Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
+        other => panic!("it is not over: {other:?}"),
+    }
+}
+
 /// The events of a conversation in memory that is the same wherever its log is cut, and asks no one.
 pub(crate) async fn cut_everywhere(task: &str, chat: impl Fn(&Calls) -> Chat) -> Vec<Arc<Event>> {
     cut_with_answers(task, chat, &[]).await
