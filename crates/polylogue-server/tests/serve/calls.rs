@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::conversations::{begin, events, until};
+use crate::conversations::{begin, begin_until, events, until};
 use crate::world::World;
 
 const PATH: &str = "/api/v1/conversations";
@@ -59,8 +59,7 @@ async fn s31_the_view_of_each_call_is_what_was_sent_by_its_digest() {
 #[tokio::test]
 async fn a_view_that_there_is_not_is_404_with_what_there_is() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "talk", "closed").await;
     for (path, hint) in [("Zoe", "there are `Ann`, `Bob`"), ("%2e%2e", "there are `Ann`, `Bob`")] {
         let response = world.get(&format!("{PATH}/{id}/views/{path}")).await;
         assert_eq!((response.status, &response.problem()["hint"]), (404, &json!(hint)), "{path}");

@@ -33,6 +33,13 @@ pub(crate) async fn until(world: &World, id: &str, state: &str) -> Value {
     panic!("`{id}` is not {state}: {}", world.get(&format!("{PATH}/{id}")).await.body);
 }
 
+/// Begins a conversation of `team`, and returns its id once it is in this state.
+pub(crate) async fn begin_until(world: &World, team: &str, state: &str) -> String {
+    let id = begin(world, &json!({"team": team})).await;
+    until(world, &id, state).await;
+    id
+}
+
 /// The stored events.
 pub(crate) async fn events(world: &World, id: &str) -> Vec<Value> {
     let page = world.get(&format!("{PATH}/{id}/events")).await.json();
@@ -147,8 +154,7 @@ async fn s34_limits_lower_those_of_the_team_and_raise_none() {
 #[tokio::test]
 async fn s8_another_tenant_sees_what_there_is_not() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "talk", "closed").await;
     let (_, other) = world.new_token("other", &Scope::ALL);
     for (method, path, scope, takes_body) in world.routes().await {
         if scope.is_none() || !path.starts_with(&format!("{PATH}/")) {
@@ -424,10 +430,8 @@ async fn a_title_is_no_longer_than_the_schema_says() {
 #[tokio::test]
 async fn a_damaged_conversation_does_not_hide_the_others_of_the_list() {
     let world = World::new().await;
-    let damaged = begin(&world, &json!({"team": "ask"})).await;
-    until(&world, &damaged, "waiting").await;
-    let intact = begin(&world, &json!({"team": "ask"})).await;
-    until(&world, &intact, "waiting").await;
+    let damaged = begin_until(&world, "ask", "waiting").await;
+    let intact = begin_until(&world, "ask", "waiting").await;
     world.change_store(&format!("UPDATE logs SET title = title || 'x' WHERE id = '{damaged}'"));
     let list = world.get(PATH).await;
     assert_eq!(list.status, 200, "{}", list.body);

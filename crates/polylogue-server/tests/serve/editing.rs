@@ -7,7 +7,7 @@ use polylogue_server::{NewToken, Scope};
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
-use crate::conversations::{begin, events, position, until};
+use crate::conversations::{begin, begin_until, events, position, until};
 use crate::isolation::{named, token_of};
 use crate::world::World;
 
@@ -118,8 +118,7 @@ async fn mistakes_in_a_text_are_shown_at_their_places() {
 #[tokio::test]
 async fn two_conversations_are_compared_from_where_they_differ() {
     let world = World::new().await;
-    let a = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &a, "closed").await;
+    let a = begin_until(&world, "talk", "closed").await;
     let source = events(&world, &a).await;
     let second = position(&source, "two");
     let body = json!({"seq": second, "text": "deux", "run": true});
@@ -335,8 +334,7 @@ async fn a_text_that_could_do_more_is_refused_and_starts_nothing() {
 async fn a_token_of_some_teams_gives_no_team_the_name_of_another_one() {
     let teams = [("alpha", "alpha"), ("zeta", "payroll")].map(|(id, name)| (id.to_owned(), named(name)));
     let world = World::with_teams(&teams).await;
-    let id = begin(&world, &json!({"team": "zeta"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "zeta", "closed").await;
     let token = token_of(&world, "alpha");
     let request = |method: &str, path: &str, token: &str| Request::new(method, path).token(token);
     let seen = async || {

@@ -5,7 +5,7 @@ use polylogue_server::Scope;
 use serde_json::{Value, json};
 
 use crate::client::Request;
-use crate::conversations::{PATH, begin, until};
+use crate::conversations::{PATH, begin, begin_until, until};
 use crate::openai::{COMPLETIONS, user};
 use crate::world::World;
 
@@ -24,8 +24,7 @@ async fn s16_a_panic_ends_one_request() {
 #[tokio::test]
 async fn a_conversation_can_run_again_after_a_panic() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "talk", "closed").await;
     let continuation = async || world.get(&format!("{PATH}/{id}/continuation")).await.json();
     let message = async || world.post(&format!("{PATH}/{id}/messages"), &json!({"text": "More."})).await;
     // It waits for the run to leave the conversation.

@@ -4,7 +4,7 @@ use polylogue_server::Scope;
 use serde_json::{Value, json};
 
 use crate::client::{Frame, Stream};
-use crate::conversations::{begin, events, until};
+use crate::conversations::{begin, begin_until, events};
 use crate::world::World;
 
 const PATH: &str = "/api/v1/conversations";
@@ -26,8 +26,7 @@ async fn next(stream: &mut Stream, event: &str, is: impl Fn(&Value) -> bool) -> 
 #[tokio::test]
 async fn a_feed_has_the_list_its_changes_and_the_followed_conversation() {
     let world = World::new().await;
-    let first = begin(&world, &json!({"team": "ask"})).await;
-    until(&world, &first, "waiting").await;
+    let first = begin_until(&world, "ask", "waiting").await;
     let before = events(&world, &first).await;
     let mut stream = feed(&world, &format!("follow={first}&from=1")).await;
     let mut entries = Vec::new();
@@ -56,8 +55,7 @@ async fn a_feed_has_the_list_its_changes_and_the_followed_conversation() {
 #[tokio::test]
 async fn a_feed_shows_no_foreign_conversation_and_ends_with_its_token() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "talk", "closed").await;
     let (_, foreign) = world.new_token("other", &Scope::ALL);
     let request = world.request("GET", &format!("/api/v1/feed?follow={id}")).token(&foreign);
     assert_eq!(request.send(world.address).await.status, 404);

@@ -6,7 +6,7 @@ use polylogue_server::{Scope, ServerOptions};
 use serde_json::json;
 
 use crate::client::Request;
-use crate::conversations::{begin, until};
+use crate::conversations::begin_until;
 use crate::world::{World, generous, loopback, place};
 
 const WRITES: &str = "
@@ -27,8 +27,7 @@ async fn files_are_listed_and_sent_and_nothing_else_is() {
         let place = place(dir.path()).with_files(policy.clone());
         let options = ServerOptions { limits: generous(), ..ServerOptions::new(loopback(), place.clone()) };
         let world = World::start(dir, options).await;
-        let id = begin(&world, &json!({"team": "writes"})).await;
-        until(&world, &id, "closed").await;
+        let id = begin_until(&world, "writes", "closed").await;
         let path = format!("/api/v1/conversations/{id}/files");
         if policy == FilesPolicy::Kept {
             // As on a machine that has not run it.

@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpSocket;
 
 use crate::client::{Request, Response, Stream};
-use crate::conversations::{begin, events, until};
+use crate::conversations::{begin, begin_until, events, until};
 use crate::openai::{complete, content, conversation, user};
 use crate::world::{World, generous};
 
@@ -131,8 +131,7 @@ async fn s15_the_own_address_is_refused_to_tools_by_every_name() {
         format!("http://{other}/leads-to-it"),
     ];
     urls.lock().unwrap().extend(own.iter().cloned().chain([format!("http://{other}/page")]));
-    let id = begin(&world, &json!({"team": "web"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "web", "closed").await;
     let events = events(&world, &id).await;
     let results: Vec<String> = events
         .iter()

@@ -4,7 +4,7 @@ use polylogue_server::{NewToken, Scope};
 use serde_json::{Value, json};
 
 use crate::client::Request;
-use crate::conversations::{begin, until};
+use crate::conversations::begin_until;
 use crate::world::World;
 
 const PATH: &str = "/api/v1/memory";
@@ -29,8 +29,7 @@ async fn texts(world: &World, query: &str) -> Vec<Value> {
 async fn facts_are_listed_found_and_forgotten_by_those_who_see_all_teams() {
     let world = World::with_team("host", HOST).await;
     assert_eq!(texts(&world, "").await, [] as [Value; 0]);
-    let id = begin(&world, &json!({"team": "host"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "host", "closed").await;
     let fact = world.get(PATH).await.json()["facts"][0].clone();
     assert_eq!(
         (&fact["by"], &fact["conversation"], &fact["scope"]),

@@ -8,7 +8,7 @@ use polylogue_test::generated::check_part;
 use serde_json::{Value, json};
 
 use crate::client::Request;
-use crate::conversations::{begin, until};
+use crate::conversations::{begin, begin_until, until};
 use crate::world::{World, generous};
 
 /// Values by sample name and labels.
@@ -232,8 +232,7 @@ fn table(text: &str) -> String {
 async fn the_table_of_metrics_is_that_of_a_server() {
     // With turns, tools and model calls of several agents.
     let world = World::with_team("travel-desk", include_str!("../../../../teams/travel-desk.yaml")).await;
-    let id = begin(&world, &json!({"team": "travel-desk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "travel-desk", "closed").await;
     let text = world.get("/metrics").await.body;
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/server.md");
     let hint =

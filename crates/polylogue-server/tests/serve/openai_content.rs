@@ -3,7 +3,7 @@
 use polylogue_test::server::{Answer, Playbook};
 use serde_json::{Value, json};
 
-use crate::conversations::{begin, events, until};
+use crate::conversations::{begin_until, events, until};
 use crate::openai::{COMPLETIONS, assistant, complete, content, conversation, user};
 use crate::world::World;
 
@@ -87,8 +87,7 @@ async fn s60_a_large_picture_is_taken_and_no_address_is_loaded() {
 #[tokio::test]
 async fn s60_a_question_is_not_answered_by_a_picture() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "ask"})).await;
-    until(&world, &id, "waiting").await;
+    let id = begin_until(&world, "ask", "waiting").await;
     let body =
         json!({"model": "ask", "messages": [with_picture("Hm.", PIXEL)], "metadata": {"conversation": id}});
     let refused = world.post(COMPLETIONS, &body).await;

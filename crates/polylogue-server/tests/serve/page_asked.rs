@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::conversations::{begin, events, until};
-use crate::page_browser::{browser_of, check_clean, until_state};
+use crate::conversations::{begin, begin_until, events, until};
+use crate::page_browser::{browser_of, check_clean, page, until_state};
 use crate::page_views::{resize, show, stored_run};
 use crate::world::{Gate, World, generous};
 
@@ -180,8 +180,7 @@ async fn a_condition_that_is_drawn_shortened_is_in_full_in_its_title_and_in_the_
 
 #[tokio::test]
 async fn what_was_said_until_a_reply_was_cut_off_is_said_once() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let turn = |who: &str| json!({"type": "turn_started", "turns": [{"who": who}]});
     let cut = |who: &str, text: &str| json!({"type": "reply_interrupted", "who": who, "model": "script:test", "text": text});
     let kept = json!([{"text": "Once upon "}, {"text": "[cut off by the user]"}, {"cut": "interrupted"}]);
@@ -247,10 +246,8 @@ async fn a_message_into_a_running_chat_is_shown_until_it_is_said_and_in_the_head
 
 #[tokio::test]
 async fn the_focus_is_in_the_new_view_when_what_had_it_is_gone() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
     browser.until("document.querySelector('.run-row a')").await;
     browser
         .eval("(() => { const it = document.querySelector('.run-row a'); it.focus(); it.click(); })()")
@@ -268,12 +265,10 @@ async fn the_focus_is_in_the_new_view_when_what_had_it_is_gone() {
 
 #[tokio::test]
 async fn a_list_says_whose_turn_it_is_and_a_timeline_has_no_columns_of_what_is_unknown() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let waiting = begin(&world, &json!({"team": "ask", "message": "Read `a.csv`."})).await;
     until(&world, &waiting, "waiting").await;
-    let ended = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &ended, "closed").await;
+    let ended = begin_until(&world, "talk", "closed").await;
     show(&mut browser, "#/").await;
     browser.until("document.querySelector('.waits')?.innerText === 'It is the turn of Pat'").await;
     assert_eq!(browser.eval("document.querySelector('.run-task code').textContent").await, "a.csv");
@@ -293,10 +288,8 @@ async fn a_list_says_whose_turn_it_is_and_a_timeline_has_no_columns_of_what_is_u
 
 #[tokio::test]
 async fn a_timeline_has_a_scale_and_heads_say_each_thing_once_in_few_rows() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "whisper"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "whisper", "closed").await;
     resize(&mut browser, 1440).await;
     show(&mut browser, &format!("#/runs/{id}/timeline")).await;
     browser.until("document.querySelectorAll('.scale text').length >= 2").await;

@@ -6,7 +6,7 @@ use polylogue_server::{NewToken, Scope, login_url};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::conversations::{begin, until};
+use crate::conversations::begin_until;
 use crate::page_views::show;
 use crate::world::{Gate, World, generous};
 
@@ -17,6 +17,13 @@ pub(crate) async fn browser_of(world: &World) -> Option<Browser> {
     browser.open(&login_url(&world.url, &link)).await;
     browser.until("document.querySelector('main h1')?.textContent === 'Runs'").await;
     Some(browser)
+}
+
+/// A server, and a browser that is logged in.
+pub(crate) async fn page() -> Option<(World, Browser)> {
+    let world = World::new().await;
+    let browser = browser_of(&world).await?;
+    Some((world, browser))
 }
 
 /// Nothing has left the server, and no script was refused or has failed.
@@ -67,8 +74,7 @@ pub(crate) async fn id_of(browser: &mut Browser) -> String {
 // One browser for the whole way, because starting one takes a second.
 #[tokio::test]
 async fn s92_s93_s96_a_run_is_begun_followed_forked_and_edited_in_the_page() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     choose(&mut browser, "talk").await;
     browser.until_text("Two agents who count.").await;
     browser.fill("textarea[name=message]", "Count, **please**.").await;
@@ -121,8 +127,7 @@ async fn session(browser: &mut Browser) -> Value {
 
 #[tokio::test]
 async fn s92_a_link_does_not_replace_a_session_by_itself() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let own = session(&mut browser).await;
     let new = NewToken { scopes: vec![Scope::Read], ..NewToken::local("another person") };
     let link = login_url(&world.url, &world.tokens().create_link(new).unwrap());
@@ -188,10 +193,8 @@ fn offers(text: &str) -> String {
 
 #[tokio::test]
 async fn a_session_that_can_only_read_sees_all_and_is_offered_nothing_else() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "ask"})).await;
-    until(&world, &id, "waiting").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "ask", "waiting").await;
     show(&mut browser, "#/teams/none").await;
     browser.until("document.querySelector('main h1')?.textContent === 'There is no such team'").await;
     show(&mut browser, &format!("#/runs/{id}")).await;

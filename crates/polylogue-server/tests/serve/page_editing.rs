@@ -6,9 +6,9 @@ use polylogue_core::{Event, LogId, Meta, Store as _, Timestamp};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::conversations::{begin, until};
+use crate::conversations::{begin, begin_until, until};
 use crate::editing::{talk, with_broken};
-use crate::page_browser::{browser_of, check_clean, id_of, picture};
+use crate::page_browser::{browser_of, check_clean, id_of, page, picture};
 use crate::world::World;
 
 const PATH: &str = "/api/v1/conversations";
@@ -19,8 +19,7 @@ async fn show(browser: &mut Browser, address: &str) {
 
 #[tokio::test]
 async fn s97_a_team_is_saved_and_a_conflict_keeps_both_texts() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let file = world.dir.path().join("talk.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
     let mine = text.replace("task: Count.", "task: Count down.");
@@ -125,8 +124,7 @@ async fn a_limit_is_raised_and_ended_by_buttons() {
 
 #[tokio::test]
 async fn a_run_that_a_limit_on_calls_has_ended_continues_by_a_button() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let id = begin(&world, &json!({"team": "short"})).await;
     assert_eq!(until(&world, &id, "closed").await["turns"], 3);
     show(&mut browser, &format!("#/runs/{id}")).await;
@@ -140,12 +138,10 @@ async fn a_run_that_a_limit_on_calls_has_ended_continues_by_a_button() {
 
 #[tokio::test]
 async fn s96_the_task_is_edited_and_rerun_in_a_fork() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     // As the first message, and where no message has it.
     for (team, task, last) in [("talk", ".turn", "four"), ("whisper", ".task", "What a game!")] {
-        let source = begin(&world, &json!({"team": team})).await;
-        until(&world, &source, "closed").await;
+        let source = begin_until(&world, team, "closed").await;
         show(&mut browser, &format!("#/runs/{source}")).await;
         browser.until_text(last).await;
         browser.eval(&format!("document.querySelector('{task} button.edit').click()")).await;
@@ -170,10 +166,8 @@ async fn s96_the_task_is_edited_and_rerun_in_a_fork() {
 
 #[tokio::test]
 async fn a_run_is_renamed_exported_and_imported_in_the_page() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.press("Rename").await;
     browser.fill(".rename-form input", "Counting to four").await;
@@ -215,8 +209,7 @@ async fn a_run_is_renamed_exported_and_imported_in_the_page() {
 
 #[tokio::test]
 async fn s95_late_joiners_and_cleared_histories_are_dimmed_as_they_are_received() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let opened = json!({"type": "opened", "participants": ["Ann", "Bob"], "late_joiners": ["Cid"], "task": "Talk.", "messages": []});
     let mut bodies = vec![opened];
     let say = |bodies: &mut Vec<Value>, who: &str, text: &str| {

@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::conversations::{begin, until};
-use crate::page_browser::{browser_of, check_clean, id_of, until_state};
-use crate::world::World;
+use crate::conversations::begin_until;
+use crate::page_browser::{check_clean, id_of, page, until_state};
 
 /// Keys as a keyboard sends them, with their effects in the browser.
 pub(crate) async fn strike(browser: &mut Browser, key: &str) {
@@ -53,8 +52,7 @@ async fn tab_to(browser: &mut Browser, wanted: &str) {
 
 #[tokio::test]
 async fn s99_a_run_is_begun_answered_forked_and_edited_and_a_team_written_by_the_keyboard_alone() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     for part in ["g", "n"] {
         strike(&mut browser, part).await;
     }
@@ -150,10 +148,8 @@ async fn in_request(browser: &mut Browser, steps: impl AsyncFnOnce(&mut Browser)
 
 #[tokio::test]
 async fn s99_a_run_is_read_its_calls_are_opened_and_it_is_continued_by_the_keyboard_alone() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
     browser.until("document.querySelector('.run-row .state.done')").await;
     tab_to(&mut browser, ".run-row a").await;
     strike(&mut browser, "Enter").await;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::conversations::{begin, until};
-use crate::page_browser::{browser_of, check_clean, picture};
+use crate::conversations::{begin, begin_until, until};
+use crate::page_browser::{browser_of, check_clean, page, picture};
 use crate::page_views::{resize, show, stored_run};
 use crate::world::{World, generous};
 
@@ -64,8 +64,7 @@ async fn the_list_shows_tasks_and_is_where_it_was_when_a_person_comes_back() {
 
 #[tokio::test]
 async fn a_result_is_shown_once_with_its_call_and_an_open_question_once_in_its_box() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let outcome = json!({"status": "done", "parts": [{"text": "The only result."}]});
     let bodies = [
         json!({"type": "turn_started", "turns": [{"who": "Ann"}]}),
@@ -93,10 +92,8 @@ async fn a_result_is_shown_once_with_its_call_and_an_open_question_once_in_its_b
 
 #[tokio::test]
 async fn what_is_read_stays_in_its_place_when_the_point_of_view_changes() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "whisper"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "whisper", "closed").await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until("document.querySelector('.closed')").await;
     scroll(&mut browser, 400).await;
@@ -115,8 +112,7 @@ async fn what_is_read_stays_in_its_place_when_the_point_of_view_changes() {
 
 #[tokio::test]
 async fn a_comparison_shows_other_tasks_and_says_when_both_are_the_same() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let id = begin(&world, &json!({"team": "talk"})).await;
     let events = until(&world, &id, "closed").await["seq"].clone();
     let fork = json!({"seq": 0, "text": "Count down.", "run": true});
@@ -145,10 +141,8 @@ async fn a_comparison_shows_other_tasks_and_says_when_both_are_the_same() {
 
 #[tokio::test]
 async fn on_a_phone_the_top_has_two_rows_and_no_button_of_a_dialog_leaves_its_row() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "whisper"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "whisper", "closed").await;
     resize(&mut browser, 390).await;
     show(&mut browser, &format!("#/runs/{id}?request=Guesser:2")).await;
     browser.until("document.querySelector('dialog .entry')").await;
@@ -195,10 +189,8 @@ async fn however_many_questions_wait_a_part_of_the_screen_is_left_for_what_was_s
 
 #[tokio::test]
 async fn at_each_width_a_hint_is_whole_and_a_name_is_nearest_to_its_own_bars() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
     let is_whole = "(() => {
         const it = document.querySelector('search.filters input');
         const style = getComputedStyle(it);
@@ -226,10 +218,8 @@ async fn at_each_width_a_hint_is_whole_and_a_name_is_nearest_to_its_own_bars() {
 
 #[tokio::test]
 async fn the_bar_of_a_person_who_is_waited_for_has_the_pattern_that_the_key_shows() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "ask"})).await;
-    until(&world, &id, "waiting").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "ask", "waiting").await;
     show(&mut browser, &format!("#/runs/{id}/timeline")).await;
     browser.until("document.querySelector('.bar.person')").await;
     let fill = "getComputedStyle(document.querySelector('.bar.person')).fill";
@@ -243,8 +233,7 @@ async fn no_line_of_a_graph_lies_over_its_texts() {
     let desk = std::fs::read_to_string(teams().join("support-desk.yaml")).unwrap();
     let world = World::with_team("support-desk", &desk).await;
     let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "support-desk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "support-desk", "closed").await;
     show(&mut browser, &format!("#/runs/{id}/graph")).await;
     browser.until("document.querySelectorAll('.edge-label').length > 3 && document.querySelector('.edge-label .edge-count')").await;
     let over = "[...document.querySelectorAll('.edge-label')].filter((it) =>
@@ -281,8 +270,7 @@ async fn a_wide_graph_has_a_shadow_where_more_of_it_is_out_of_sight() {
 
 #[tokio::test]
 async fn amounts_are_written_out_and_what_is_unknown_of_all_calls_is_said_once() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     for (call, text) in [
         ("dollars(0)", "$0"),
         ("dollars(5e11)", "$0.50"),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::browser::Browser;
 use crate::conversations::{self, until};
 use crate::live::{Cluster, Node, model, run};
-use crate::page_browser::{browser_of, check_clean, choose, id_of, until_state};
+use crate::page_browser::{browser_of, check_clean, choose, id_of, page, until_state};
 use crate::world::{Gate, LONG, World};
 
 const WHOLE: &str = "alpha beta gamma";
@@ -309,8 +309,7 @@ async fn until_streams(world: &World, number: &str) {
 /// A browser has six connections to a server for all of its tabs.
 #[tokio::test]
 async fn s94_eight_tabs_show_their_questions_since_a_hidden_one_holds_no_connection() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     hide(&mut browser, true).await;
     let (mut tabs, mut ids) = (Vec::new(), Vec::new());
     for _ in 0..8 {
@@ -347,8 +346,7 @@ async fn s94_eight_tabs_show_their_questions_since_a_hidden_one_holds_no_connect
 
 #[tokio::test]
 async fn the_list_follows_its_runs_by_one_stream() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     until_streams(&world, "1").await;
     let id = conversations::begin(&world, &json!({"team": "ask"})).await;
     let row = |state: &str| format!("document.querySelector('.run-row a[href$=\"{id}\"] .state.{state}')");

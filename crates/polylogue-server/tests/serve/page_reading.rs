@@ -5,16 +5,15 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::conversations::{begin, events, position, until};
-use crate::page_browser::{browser_of, check_clean, until_state};
+use crate::conversations::{begin, begin_until, events, position, until};
+use crate::page_browser::{browser_of, check_clean, page, until_state};
 use crate::page_views::{long_run, show, stored_run};
 use crate::world::{Gate, World, generous};
 
 #[tokio::test]
 async fn of_a_large_result_the_beginning_is_shown_and_all_of_it_at_a_press() {
     const TIMES: usize = 100_000;
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     // A character of two units, so that a cut at any even place would halve one; and lines that are longer than a piece.
     let text = format!("x{}\n{}", "😀".repeat(TIMES), "a b ".repeat(TIMES));
     let call = json!({"id": "c", "tool": "read", "args": {}});
@@ -67,8 +66,7 @@ async fn open_long_run(browser: &mut Browser, id: &str) {
 
 #[tokio::test]
 async fn keys_that_come_faster_than_frames_pass_over_no_message() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let id = long_run(&world, 600).await;
     open_long_run(&mut browser, &id).await;
     // Each as an event of its own, as a keyboard sends them, and none waits for a frame.
@@ -105,8 +103,7 @@ const OBSERVERS: &str = "window.observed = new Map();
 
 #[tokio::test]
 async fn keys_move_from_the_message_with_the_focus_whatever_observers_say_and_when() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let id = long_run(&world, 600).await;
     browser.eval(OBSERVERS).await;
     open_long_run(&mut browser, &id).await;
@@ -137,8 +134,7 @@ async fn keys_move_from_the_message_with_the_focus_whatever_observers_say_and_wh
 
 #[tokio::test]
 async fn the_message_of_an_address_has_the_focus_in_the_step_that_draws_it() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let id = long_run(&world, 600).await;
     let watch = "window.focused = [];
         new MutationObserver(() => {
@@ -176,8 +172,7 @@ async fn a_message_of_an_address_that_comes_late_takes_the_focus_from_no_field()
 
 #[tokio::test]
 async fn a_run_that_does_not_exist_has_a_heading_at_once_and_says_so_with_the_first_response() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     // Streams say nothing, and requests for the run wait.
     let held = "window.EventSource = class { addEventListener() {} close() {} };
         { const real = window.fetch; const held = new Promise((go) => { window.go = go; });
@@ -196,8 +191,7 @@ async fn a_run_that_does_not_exist_has_a_heading_at_once_and_says_so_with_the_fi
 
 #[tokio::test]
 async fn names_of_two_runs_keep_the_colors_of_their_runs_where_no_two_have_the_same() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let many: Vec<String> = (0..13).map(|n| format!("P{n}")).collect();
     for (first, second, expected) in [
         // The third of the second run keeps its color, and is not in the way of those before it.
@@ -233,10 +227,8 @@ async fn names_of_two_runs_keep_the_colors_of_their_runs_where_no_two_have_the_s
 
 #[tokio::test]
 async fn a_name_has_the_same_color_in_a_run_and_in_its_comparison() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
     // Of what differs, Bob says the first message.
     let second = position(&events(&world, &id).await, "two");
     let fork = json!({"seq": second, "text": "zwei", "run": true});
@@ -259,12 +251,10 @@ async fn a_name_has_the_same_color_in_a_run_and_in_its_comparison() {
 
 #[tokio::test]
 async fn what_a_view_reads_once_is_read_again_when_the_server_was_busy() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let mut ids = Vec::new();
     for _ in 0..2 {
-        let id = begin(&world, &json!({"team": "talk"})).await;
-        until(&world, &id, "closed").await;
+        let id = begin_until(&world, "talk", "closed").await;
         ids.push(id);
     }
     // The first request to each path.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::conversations::{begin, events, position, until};
-use crate::page_browser::{browser_of, check_clean};
+use crate::conversations::{begin, begin_until, events, position, until};
+use crate::page_browser::{browser_of, check_clean, page};
 use crate::page_views::{key, resize, show, stored_run};
 use crate::steering::asking_for;
 use crate::tails::asked;
@@ -19,8 +19,7 @@ const ENDLESS: &[&str] =
 
 #[tokio::test]
 async fn no_text_of_a_model_makes_the_page_hang() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let took = format!(
         "import('/page/markdown.js').then(({{ Markdown }}) => {{
             const begun = performance.now();
@@ -37,8 +36,7 @@ async fn no_text_of_a_model_makes_the_page_hang() {
 
 #[tokio::test]
 async fn an_error_stays_until_a_person_does_something_else() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let import =
         "(() => { const files = new DataTransfer(); files.items.add(new File(['no run'], 'run.jsonl'));
         const field = document.querySelector('input.file'); field.files = files.files;
@@ -48,8 +46,7 @@ async fn an_error_stays_until_a_person_does_something_else() {
     let text = browser.eval("document.querySelector('.failure').innerText").await;
     // The list is read again, because a run is new and then closed.
     browser.eval("window.before = performance.getEntriesByType('resource').length").await;
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "talk", "closed").await;
     browser.until("document.querySelector('.run-row .state.done')").await;
     let read = "performance.getEntriesByType('resource').slice(window.before).some((it) => it.name.includes('/conversations?'))";
     browser.until(read).await;
@@ -66,8 +63,7 @@ fn charged(why: &str, calls: u64, cost: u64) -> Value {
 
 #[tokio::test]
 async fn calls_without_a_reply_are_in_the_cost_line_and_in_the_list() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let replied = json!({"type": "model_replied", "who": "Ann", "model": "m", "request": "0".repeat(32), "finish": "stop",
         "parts": [{"text": "Yes."}], "usage": {"input": 3, "output": 1}, "cost": 20_000_000_000_u64});
     let said = json!({"type": "message", "from": "Ann", "parts": [{"text": "Yes."}]});
@@ -94,8 +90,7 @@ const ANSWERED: &str = "performance.getEntriesByType('resource').filter((it) => 
 
 #[tokio::test]
 async fn a_run_that_is_removed_and_a_session_that_has_ended_are_not_asked_for_repeatedly() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let id = begin(&world, &json!({"team": "ask"})).await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until("document.querySelector('.question')").await;
@@ -119,8 +114,7 @@ async fn a_run_that_is_removed_and_a_session_that_has_ended_are_not_asked_for_re
 
 #[tokio::test]
 async fn a_server_that_is_busy_has_logged_no_one_out() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let busy = "const real = window.fetch; window.fetch = async (path, options) => {
         if (!path.endsWith('/session') || window.free) return real(path, options);
         return new Response(JSON.stringify({detail: 'the server is busy', status: 503}), {status: 503});
@@ -139,8 +133,7 @@ async fn a_server_that_is_busy_has_logged_no_one_out() {
 #[tokio::test]
 async fn a_search_reads_the_list_a_few_times_and_not_at_each_letter() {
     const SEARCH: &str = "the conversation about whispering in the house";
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     for title in [SEARCH, "another one"] {
         begin(&world, &json!({"team": "talk", "title": title})).await;
     }
@@ -183,10 +176,8 @@ async fn runs_that_new_ones_push_off_the_first_page_of_the_list_stay_in_it() {
 
 #[tokio::test]
 async fn the_address_of_any_event_leads_to_the_turn_that_it_is_in() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
     let events = events(&world, &id).await;
     let second = position(&events, "two");
     assert_eq!(events[second - 1]["type"], "model_replied", "it has no place of its own");
@@ -201,10 +192,8 @@ async fn the_address_of_any_event_leads_to_the_turn_that_it_is_in() {
 
 #[tokio::test]
 async fn a_question_that_waits_grows_in_the_timeline() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "ask"})).await;
-    until(&world, &id, "waiting").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "ask", "waiting").await;
     show(&mut browser, &format!("#/runs/{id}/timeline")).await;
     // No event says how time passes.
     let lasts = "document.querySelector('.calls tbody tr td:nth-child(4)')?.innerText ?? ''";
@@ -252,10 +241,8 @@ async fn long_names_and_titles_make_no_view_wider_than_the_screen() {
 
 #[tokio::test]
 async fn the_menu_of_a_message_closes_for_another_one_at_a_click_elsewhere_and_at_escape() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until("document.querySelectorAll('.turn').length === 5").await;
     let open = "[...document.querySelectorAll('.menu')].map((it) => Number(it.open)).join('')";
@@ -295,8 +282,7 @@ script: [{Writer: a}, {Facts: b}, {Style: c}, {Editor: d}, {Reader: e}]
 async fn the_graph_counts_who_speaks_at_the_same_time_and_in_nested_chats() {
     let world = World::with_team("desk", DESK).await;
     let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "desk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "desk", "closed").await;
     show(&mut browser, &format!("#/runs/{id}/graph")).await;
     // All edges that a conversation takes: to the parallel ones, from both of them, to the end, and within the nested chat.
     browser.until("document.querySelectorAll('.edge-count').length === 8").await;
@@ -319,8 +305,7 @@ async fn the_graph_counts_who_speaks_at_the_same_time_and_in_nested_chats() {
 
 #[tokio::test]
 async fn a_comparison_is_of_the_runs_that_are_chosen_however_late_another_one_comes() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let mut ids = Vec::new();
     for team in ["talk", "talk", "whisper"] {
         ids.push(begin(&world, &json!({"team": team})).await);

@@ -10,8 +10,8 @@ use polylogue_server::{NewToken, login_url};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::conversations::{begin, events, said, until};
-use crate::page_browser::{browser_of, check_clean, picture};
+use crate::conversations::{begin, begin_until, events, said, until};
+use crate::page_browser::{browser_of, check_clean, page, picture};
 use crate::world::{Gate, World, generous};
 
 const PATH: &str = "/api/v1/conversations";
@@ -34,10 +34,8 @@ pub(crate) async fn resize(browser: &mut Browser, width: u32) {
 
 #[tokio::test]
 async fn s95_a_point_of_view_dims_what_is_not_received_and_opens_the_exact_request() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "whisper"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "whisper", "closed").await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until_text("What a game!").await;
     assert_eq!(browser.eval("document.querySelectorAll('.dimmed').length").await, 0);
@@ -131,10 +129,8 @@ async fn s93_the_graph_lights_the_speaker_and_counts_and_the_timeline_has_each_c
 
 #[tokio::test]
 async fn s96_s97_a_fork_is_compared_and_a_team_is_edited_with_findings_at_their_lines() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
     let events = world.get(&format!("{PATH}/{id}/events")).await.json();
     let second = crate::conversations::position(events["events"].as_array().unwrap(), "two");
     let fork = json!({"seq": second, "text": "zwei", "run": true});
@@ -204,8 +200,7 @@ async fn s96_s97_a_fork_is_compared_and_a_team_is_edited_with_findings_at_their_
 
 #[tokio::test]
 async fn s94_a_question_in_two_tabs_is_answered_once_and_keys_do_what_is_listed() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let Some(mut other) = browser_of(&world).await else { return };
     let id = begin(&world, &json!({"team": "ask"})).await;
     for tab in [&mut browser, &mut other] {
@@ -307,8 +302,7 @@ pub(crate) async fn stored_run(world: &World, id: &str, bodies: impl IntoIterato
 #[tokio::test]
 async fn s100_of_10_000_messages_only_those_near_the_screen_are_drawn() {
     const MESSAGES: u64 = 10_000;
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let id = long_run(&world, MESSAGES).await;
     show(&mut browser, "#/runs").await;
     browser.until("!document.querySelector('.turn')").await;
@@ -381,8 +375,7 @@ async fn s99_every_view_passes_axe_in_both_themes_and_fits_320_pixels() {
         (begin(&world, &json!({"team": "whisper"})).await, begin(&world, &json!({"team": "ask"})).await);
     until(&world, &id, "closed").await;
     until(&world, &asks, "waiting").await;
-    let other = begin(&world, &json!({"team": "whisper"})).await;
-    until(&world, &other, "closed").await;
+    let other = begin_until(&world, "whisper", "closed").await;
     browser.eval(&format!("{axe};0")).await;
     let views = [
         ("".to_owned(), "document.querySelectorAll('.run-row').length === 3"),
@@ -479,8 +472,7 @@ script:
 async fn s98_no_call_no_result_and_no_name_of_a_file_becomes_markup() {
     let world = World::with_team("hostile-files", HOSTILE_FILES).await;
     let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "hostile-files"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "hostile-files", "closed").await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until_text("Written.").await;
     browser
@@ -539,8 +531,7 @@ async fn s98_no_text_becomes_markup_in_any_view() {
 
 #[tokio::test]
 async fn s100_the_page_continues_by_itself_when_the_server_is_restarted() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     let id = begin(&world, &json!({"team": "ask"})).await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until("document.querySelector('.question textarea')").await;
@@ -565,8 +556,7 @@ async fn the_picture_in_the_readme_is_one_of_the_page() {
     let desk = std::fs::read_to_string(folder.join("teams/support-desk.yaml")).unwrap();
     let world = World::with_team("support-desk", &desk).await;
     let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "support-desk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "support-desk", "closed").await;
     resize(&mut browser, 1280).await;
     browser.eval("document.documentElement.dataset.theme = 'light'").await;
     show(&mut browser, &format!("#/runs/{id}")).await;

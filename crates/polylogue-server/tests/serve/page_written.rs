@@ -3,10 +3,9 @@
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::conversations::{begin, events, said, until};
-use crate::page_browser::{browser_of, check_clean, choose, id_of, until_state};
+use crate::conversations::{begin_until, events, said, until};
+use crate::page_browser::{check_clean, choose, id_of, page, until_state};
 use crate::page_views::show;
-use crate::world::World;
 
 const PATH: &str = "/api/v1/conversations";
 
@@ -40,8 +39,7 @@ fn value(selector: &str) -> String {
 
 #[tokio::test]
 async fn what_was_written_for_a_new_run_stays_when_it_is_refused_and_for_another_team() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     choose(&mut browser, "talk").await;
     browser.fill("textarea[name=message]", "Count to ten.").await;
     browser.fill("textarea[name='input:tone']", "loud").await;
@@ -70,10 +68,8 @@ async fn what_was_written_for_a_new_run_stays_when_it_is_refused_and_for_another
 
 #[tokio::test]
 async fn what_is_written_while_a_message_is_sent_stays() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     hold(&mut browser, "/messages").await;
     browser.fill("#say", "Go on.").await;
@@ -95,10 +91,8 @@ async fn what_is_written_while_a_message_is_sent_stays() {
 
 #[tokio::test]
 async fn another_text_for_a_message_stays_while_other_views_are_shown() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until("document.querySelectorAll('.turn').length === 5").await;
     browser.eval("document.querySelectorAll('.turn')[1].querySelector('button.edit').click()").await;
@@ -119,10 +113,8 @@ async fn another_text_for_a_message_stays_while_other_views_are_shown() {
 
 #[tokio::test]
 async fn a_second_press_and_a_request_whose_answer_was_lost_have_one_effect() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until("document.querySelectorAll('.turn').length === 5").await;
     let lost = "{ const real = window.fetch; window.fetch = async (path, options) => {
@@ -153,8 +145,7 @@ async fn a_second_press_and_a_request_whose_answer_was_lost_have_one_effect() {
 
 #[tokio::test]
 async fn what_tab_and_a_word_have_written_in_a_team_file_can_be_undone() {
-    let world = World::new().await;
-    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some((world, mut browser)) = page().await else { return };
     show(&mut browser, "#/teams/talk").await;
     browser.until_text("No errors.").await;
     let begins = |text: &str| format!("{}.startsWith({})", value(".text textarea"), json!(text));

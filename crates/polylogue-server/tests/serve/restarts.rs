@@ -10,7 +10,7 @@ use polylogue_server::{NewToken, Scope, ServerLimits, ask_server, cancel_promise
 use serde_json::{Value, json};
 
 use crate::client::Request;
-use crate::conversations::{begin, events, said, until};
+use crate::conversations::{begin, begin_until, events, said, until};
 use crate::openai::COMPLETIONS;
 use crate::steering::{asking_for, board};
 use crate::tails::asked;
@@ -396,10 +396,8 @@ async fn s38_what_was_resumed_and_waits_to_run_continues_after_a_restart() {
     std::fs::write(dir.path().join("fails.yaml"), FAILS).unwrap();
     let limits = ServerLimits { running_per_token: 1, stop_time: Duration::from_millis(1), ..generous() };
     let world = World::with_gate_in(dir, "more", limits, Arc::new(Gate::until(0))).await;
-    let failed = begin(&world, &json!({"team": "fails"})).await;
-    until(&world, &failed, "halted").await;
-    let ended = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &ended, "closed").await;
+    let failed = begin_until(&world, "fails", "halted").await;
+    let ended = begin_until(&world, "talk", "closed").await;
     let post =
         async |id: &str, what: &str, body: Value| world.post(&format!("{PATH}/{id}/{what}"), &body).await;
     let paused = post(&ended, "fork", json!({"seq": 3})).await.json()["id"].as_str().unwrap().to_owned();
@@ -517,8 +515,7 @@ async fn s40_a_restart_continues_turns_next_to_one_that_waits_for_a_person() {
 #[tokio::test]
 async fn s40_a_default_answer_whose_time_has_passed_while_no_server_ran_comes_at_the_start() {
     let world = World::with_team("soon", &asking_for("2 s")).await;
-    let id = begin(&world, &json!({"team": "soon"})).await;
-    until(&world, &id, "waiting").await;
+    let id = begin_until(&world, "soon", "waiting").await;
     let world = world.restart_after(|_| std::thread::sleep(Duration::from_millis(2_200))).await;
     until(&world, &id, "closed").await;
     let said = said(&events(&world, &id).await);

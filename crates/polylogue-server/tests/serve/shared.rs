@@ -11,7 +11,7 @@ use polylogue_test::postgres::PostgresServer;
 use serde_json::{Value, json};
 
 use crate::client::Request;
-use crate::conversations::{PATH, begin, events, said, until};
+use crate::conversations::{PATH, begin, begin_until, events, said, until};
 use crate::tails::asked;
 use crate::world::{World, generous, loopback, place};
 
@@ -24,8 +24,7 @@ async fn tenants_of_one_database_see_only_their_own_conversations() {
     let world =
         World::start(dir, ServerOptions { limits: generous(), ..ServerOptions::new(loopback(), place) })
             .await;
-    let own = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &own, "closed").await;
+    let own = begin_until(&world, "talk", "closed").await;
     let (_, other) = world.new_token("other", &Scope::ALL);
     let request = |method: &str, path: &str| Request::new(method, path).token(&other);
     let begun = request("POST", PATH).json(&json!({"team": "talk"})).send(world.address).await;

@@ -10,7 +10,7 @@ use polylogue_test::server::{Answer, Playbook};
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
-use crate::conversations::{begin, events, until};
+use crate::conversations::{begin, begin_until, events, until};
 use crate::world::{Gate, World, generous, place};
 
 const PATH: &str = "/api/v1/conversations";
@@ -190,8 +190,7 @@ chat: {participants: [Ann], stop: {max_turns: 2}}
     let listed = world.get(PATH).await.json();
     assert_eq!((world.model_requests().len(), &listed["conversations"]), (0, &json!([])), "{listed}");
     // Without a limit on cost it runs, and it is not continued under one.
-    let id = begin(&world, &json!({"team": "unpriced"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "unpriced", "closed").await;
     is_refused(&post(&world, &bounded, &format!("{PATH}/{id}/resume"), &json!({})).await);
     let more = json!({"limits": {"cost": 1_000_000_000_000_u64}});
     is_refused(&post(&world, &world.token, &format!("{PATH}/{id}/resume"), &more).await);

@@ -10,7 +10,7 @@ use polylogue_test::server::Answer;
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
-use crate::conversations::{begin, events, position, said, until};
+use crate::conversations::{begin, begin_until, events, position, said, until};
 use crate::tails::asked;
 use crate::world::{Gate, World, generous, place};
 
@@ -203,8 +203,7 @@ fn responders(events: &[Value]) -> Vec<&Value> {
 #[tokio::test]
 async fn s26_a_default_answer_comes_in_time() {
     let world = World::with_team("soon", &asking_for("300 ms")).await;
-    let id = begin(&world, &json!({"team": "soon"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "soon", "closed").await;
     let events = events(&world, &id).await;
     assert_eq!(said(&events), ["Not today.", "Thanks."]);
     assert_eq!(responders(&events), ["timeout"]);
@@ -372,8 +371,7 @@ async fn a_raise_continues_what_waits_for_it_and_counts_once() {
 async fn what_waits_at_a_limit_ends_there_when_limits_are_to_end_it() {
     let world = World::with_team("asks", ASKS).await;
     for route in ["resume", "raise"] {
-        let id = begin(&world, &json!({"team": "asks"})).await;
-        until(&world, &id, "waiting").await;
+        let id = begin_until(&world, "asks", "waiting").await;
         let stopped = post(&world, &id, route, json!({"limits": {"on_limit": "stop"}})).await;
         assert_eq!(stopped.status, 202, "{route}: {}", stopped.body);
         let ended = until(&world, &id, "closed").await;
@@ -445,8 +443,7 @@ limits: {on_limit: ask}
 script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 ";
     let world = World::with_team("office", team).await;
-    let id = begin(&world, &json!({"team": "office"})).await;
-    until(&world, &id, "waiting").await;
+    let id = begin_until(&world, "office", "waiting").await;
     let unknown = post(&world, &id, "raise", json!({"limits": {"calls": 3}, "chat": "office"})).await;
     assert_eq!((unknown.status, &unknown.problem()["type"]), (409, &json!("/problems/refused")));
     let both =
@@ -773,8 +770,7 @@ async fn a_paused_conversation_is_removed_once_its_turns_have_ended() {
 #[tokio::test]
 async fn a_conversation_that_does_not_run_is_paused_until_it_is_resumed() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "talk", "closed").await;
     let fork = post(&world, &id, "fork", json!({"seq": 3})).await.json()["id"].as_str().unwrap().to_owned();
     let paused = post(&world, &fork, "pause", json!({})).await;
     assert_eq!((paused.status, &paused.json()["paused"]), (202, &json!(true)), "{}", paused.body);
@@ -828,8 +824,7 @@ async fn a_conversation_is_verified_and_damage_is_named_without_the_path_of_the_
 #[tokio::test]
 async fn a_run_that_is_over_says_what_continues_it() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "short"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "short", "closed").await;
     let over = post(&world, &id, "resume", json!({})).await;
     assert_eq!((over.status, &over.problem()["type"]), (409, &json!("/problems/over")));
     let resumed = post(&world, &id, "resume", json!({"limits": {"calls": 2}})).await;
@@ -841,8 +836,7 @@ async fn a_run_that_is_over_says_what_continues_it() {
 #[tokio::test]
 async fn a_client_that_goes_away_leaves_nothing_half_done() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "short"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "short", "closed").await;
     let resume = |calls: u32| {
         let body = json!({"limits": {"calls": calls}});
         world.request("POST", &format!("{PATH}/{id}/resume")).json(&body)
@@ -864,8 +858,7 @@ async fn a_client_that_goes_away_leaves_nothing_half_done() {
 #[tokio::test]
 async fn a_client_that_goes_away_keeps_no_conversation_from_continuing() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "short"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "short", "closed").await;
     let path = format!("{PATH}/{id}/continuation");
     for round in 0..20 {
         world.request("GET", &path).leave(world.address).await;
@@ -879,8 +872,7 @@ async fn a_client_that_goes_away_keeps_no_conversation_from_continuing() {
 #[tokio::test]
 async fn s29_s30_a_fork_has_the_same_beginning_and_leaves_its_source() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "talk", "closed").await;
     let source = events(&world, &id).await;
     for seq in 1..=source.len() {
         let fork = post(&world, &id, "fork", json!({"seq": seq})).await;
@@ -926,8 +918,7 @@ script: [{Bob: hi}, {Ann: {calls: [{tool: get_history}]}}, {Ann: I have looked.}
 #[tokio::test]
 async fn s29_a_fork_within_a_call_is_refused() {
     let world = World::with_team("looks", LOOKS).await;
-    let id = begin(&world, &json!({"team": "looks"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "looks", "closed").await;
     let source = events(&world, &id).await;
     let called = source.iter().position(|event| event["type"] == "tool_called").unwrap();
     for seq in 1..=source.len() {
@@ -957,8 +948,7 @@ script: [{Ann: one}, {Bob: two}]
 #[tokio::test]
 async fn s30_a_fork_with_another_task_is_a_run_of_the_same_team_from_its_beginning() {
     let world = World::with_team("quoting", QUOTING).await;
-    let id = begin(&world, &json!({"team": "quoting"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "quoting", "closed").await;
     let made = post(&world, &id, "fork", json!({"seq": 0, "text": "Sing.", "run": true})).await.json();
     assert_eq!(made["parent"], json!({"id": id, "seq": 0, "edited": true}));
     let fork = made["id"].as_str().unwrap();
@@ -981,8 +971,7 @@ async fn s30_a_fork_with_another_task_is_a_run_of_the_same_team_from_its_beginni
 #[tokio::test]
 async fn s30_a_fork_of_a_fork_with_another_task_begins_with_that_task() {
     let world = World::with_team("quoting", QUOTING).await;
-    let id = begin(&world, &json!({"team": "quoting"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "quoting", "closed").await;
     let forked = async |id: &str, body: Value| {
         let made = post(&world, id, "fork", body).await;
         assert_eq!(made.status, 201, "{}", made.body);

@@ -10,7 +10,7 @@ use polylogue_test::server::{Answer, PieceGate, Playbook, Quirk};
 use serde_json::{Value, json};
 
 use crate::client::{Frame, Request, Stream};
-use crate::conversations::{begin, events, said, until};
+use crate::conversations::{begin, begin_until, events, said, until};
 use crate::page_views::long_run;
 use crate::typed::client;
 use crate::world::{Gate, LONG, World, generous};
@@ -140,8 +140,7 @@ async fn s19_a_live_tail_that_is_cut_after_each_event_has_no_gap() {
 #[tokio::test]
 async fn s20_a_tail_continues_after_a_restart() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "ask"})).await;
-    until(&world, &id, "waiting").await;
+    let id = begin_until(&world, "ask", "waiting").await;
     let before = events(&world, &id).await;
     let mut tail = world.tail(&id, 0).await;
     let world = world.restart().await;

@@ -10,7 +10,7 @@ use polylogue_store::Jsonl;
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
-use crate::conversations::{begin, events, until};
+use crate::conversations::{begin, begin_until, events, until};
 use crate::world::{World, place};
 
 const PATH: &str = "/api/v1/conversations";
@@ -88,8 +88,7 @@ async fn export(world: &World, id: &str) -> String {
 #[tokio::test]
 async fn a_changed_team_is_neither_exported_nor_imported() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "talk", "closed").await;
     let (store, log) = (world.store().await, LogId::new(&id).unwrap());
     let last = store.read(&log, 0).await.unwrap().pop().unwrap();
     let team = json!({"dir": "/home/pat/private"});
@@ -119,8 +118,7 @@ async fn a_changed_team_is_neither_exported_nor_imported() {
 #[tokio::test]
 async fn an_import_that_was_killed_before_its_events_were_stored_is_repeated() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "talk", "closed").await;
     let request = world.request("POST", IMPORTS).json(&json!({"log": export(&world, &id).await}));
     let request = request.header("Idempotency-Key", "once");
     let new = world.send(request.clone()).await.json()["id"].as_str().unwrap().to_owned();
@@ -234,8 +232,7 @@ fn forged(log: &str, change: impl Fn(usize, Value) -> Value) -> String {
 #[tokio::test]
 async fn a_hostile_log_file_is_read_as_data() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "talk", "closed").await;
     let log = export(&world, &id).await;
     let mark = world.dir.path().join("started");
     let program = json!({"command": "touch", "args": [mark]});
@@ -395,8 +392,7 @@ async fn large_results_of_tools_are_in_the_file_and_checked_by_their_digests() {
                 chat: {participants: [Ann], pattern: sequential}\nscript:\n  \
                 - Ann: {calls: [{tool: read_file, args: {path: big.yaml}}]}\n  - Ann: I did.\n";
     let world = World::with_team("big", &format!("{team}{notes}")).await;
-    let id = begin(&world, &json!({"team": "big"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "big", "closed").await;
     let log = export(&world, &id).await;
     let line = log.lines().last().unwrap();
     let result: Value = serde_json::from_str(line).unwrap();
@@ -429,8 +425,7 @@ async fn large_results_of_tools_are_in_the_file_and_checked_by_their_digests() {
 #[tokio::test]
 async fn a_token_of_some_teams_imports_runs_of_these() {
     let world = World::new().await;
-    let id = begin(&world, &json!({"team": "talk"})).await;
-    until(&world, &id, "closed").await;
+    let id = begin_until(&world, "talk", "closed").await;
     let log = export(&world, &id).await;
     let of = |team: &str| {
         let new = polylogue_server::NewToken {
