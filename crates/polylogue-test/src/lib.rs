@@ -15,7 +15,7 @@
 //! - [`skip`]: tests that cannot run on a machine
 //! - [`store`]: the conformance suite of stores
 //! - [`teams`]: team files that tests of several crates run
-//! - [`tool`]: calls of tools without a conversation
+//! - [`tool`]: tools from functions, and calls of tools without a conversation
 //! - [`venv`]: virtual environments of Python
 
 pub mod cut;

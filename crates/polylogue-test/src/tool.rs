@@ -1,12 +1,35 @@
-//! Calls of tools without a conversation around them.
+//! Tools from functions, and calls of tools without a conversation around them.
 
 use std::sync::Arc;
 
 use polylogue_core::{
-    Event, LogId, Meter, Name, Path, Resources, StoredResults, Tool, ToolCx, ToolError, ToolResult,
-    Transcript,
+    AnyTool, Event, LogId, Meter, Name, Path, Resources, StoredResults, Tool, ToolCx, ToolError, ToolResult,
+    ToolSpec, Transcript,
 };
 use serde_json::Value;
+
+/// Returns a tool that models see as `spec`, and whose calls return what `run` returns for their arguments.
+pub fn tool_of(
+    spec: ToolSpec,
+    run: impl Fn(Value) -> Result<ToolResult, ToolError> + Send + Sync + 'static,
+) -> AnyTool {
+    AnyTool::new(Of { spec, run })
+}
+
+struct Of<F> {
+    spec: ToolSpec,
+    run: F,
+}
+
+impl<F: Fn(Value) -> Result<ToolResult, ToolError> + Send + Sync + 'static> Tool for Of<F> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+        (self.run)(args)
+    }
+}
 
 /// Calls `tool` with `args` as the agent `Ann` of the conversation `test`, after the events `turn` of her turn.
 ///

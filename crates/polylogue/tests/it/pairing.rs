@@ -179,9 +179,7 @@ impl Maker {
         };
         let agent = match self.chance.below(4) {
             0 | 1 => agent,
-            2 if self.shows => {
-                agent.tool(media::Shows::new("look", media::with_text("There.", &mut self.chance)))
-            }
+            2 if self.shows => agent.tool(media::shows("look", media::with_text("There.", &mut self.chance))),
             _ => agent.tool(tool("look")),
         };
         let ask = self.names[3];
@@ -199,7 +197,7 @@ impl Maker {
         let oversight = if self.chance.one_in(3) { HumanInput::always() } else { HumanInput::never() };
         let oversight = oversight.clear_command();
         let executor = match self.shows && self.chance.one_in(2) {
-            true => Executor::new().tool(media::Shows::new("suggested", media::some(&mut self.chance))),
+            true => Executor::new().tool(media::shows("suggested", media::some(&mut self.chance))),
             false => Executor::new().tool(tool("suggested")),
         };
         let stack = Stack::new(who).unwrap().then(oversight).then(executor);

@@ -9,13 +9,12 @@ use polylogue::runs::Report;
 use polylogue::stop::LibraryStopReason;
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, Agent, Assistant, Chat, Error, Function, Group, Limits, Message, Name, Result, Status, Tool,
-    Transcript, Turn, round_robin, sequential,
+    Act, Agent, Assistant, Chat, Error, Function, Group, Limits, Message, Name, Result, Status, Transcript,
+    Turn, round_robin, sequential,
 };
-use polylogue_core::{
-    AnyAgent, ChatBuilder, Entry, Event, Path, StopReason, ToolCx, ToolError, ToolResult, ToolSpec,
-};
-use serde_json::{Value, json};
+use polylogue_core::{AnyAgent, ChatBuilder, Entry, Event, Path, StopReason, ToolResult, ToolSpec};
+use polylogue_test::tool::tool_of;
+use serde_json::json;
 
 use crate::stage::{Spy, closed, log, name, printed, run, script};
 
@@ -61,17 +60,6 @@ fn clerk(layer: impl polylogue::layers::reply::ReplyLayer) -> Stack {
     Stack::new("Clerk").unwrap().then(layer).then(AnyAgent::new(rest))
 }
 
-struct Add(ToolSpec);
-
-impl Tool for Add {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        Ok(ToolResult::done("added"))
-    }
-}
-
 #[tokio::test]
 async fn inner_chats_run_before_tools_and_model_and_the_last_summary_is_the_reply() {
     // item 97
@@ -88,7 +76,9 @@ async fn inner_chats_run_before_tools_and_model_and_the_last_summary_is_the_repl
     let clerk = Stack::new("Clerk")
         .unwrap()
         .then(when(from("Ann"), Nested::new(inner)))
-        .then(Executor::new().tool(Add(ToolSpec::new("add", "Adds.", json!({"type": "object"})))))
+        .then(Executor::new().tool(tool_of(ToolSpec::new("add", "Adds.", json!({"type": "object"})), |_| {
+            Ok(ToolResult::done("added"))
+        })))
         .then(Assistant::new("Clerk", spy.model()).unwrap());
     let (_, events) = asked("turn number 3 into 13", clerk).await;
     assert_eq!(replied(&events), "Clerk: a poem");

@@ -7,27 +7,15 @@ use polylogue::policies::with_termination;
 use polylogue::runs::Report;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Message, Name, Status, round_robin, sequential};
-use polylogue_core::{Entry, Params, Part, ToolCx, ToolError, ToolResult, ViewOptions, Window};
-use polylogue_core::{Tool, ToolSpec};
-use serde_json::{Value, json};
+use polylogue_core::{AnyTool, Entry, Params, Part, ToolResult, ToolSpec, ViewOptions, Window};
+use polylogue_test::tool::tool_of;
+use serde_json::json;
 
 use crate::stage::{Spy, closed, log, printed, run, script};
 
-struct Clock(ToolSpec);
-
-impl Clock {
-    fn new() -> Self {
-        Self(ToolSpec::new("clock", "Tells the time.", json!({"type": "object", "properties": {}})))
-    }
-}
-
-impl Tool for Clock {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        Ok(ToolResult::done("noon"))
-    }
+fn clock() -> AnyTool {
+    let spec = ToolSpec::new("clock", "Tells the time.", json!({"type": "object", "properties": {}}));
+    tool_of(spec, |_| Ok(ToolResult::done("noon")))
 }
 
 fn calls(entry: &Entry) -> usize {
@@ -93,7 +81,7 @@ async fn a_window_keeps_the_order_the_task_and_calls_with_their_results() {
     let model = script(&format!("[{}]", steps.join(",")));
     for limit in 1..12 {
         let spy = Spy::on(model.clone());
-        let bob = Assistant::new("Bob", spy.model()).unwrap().tool(Clock::new());
+        let bob = Assistant::new("Bob", spy.model()).unwrap().tool(clock());
         let bob = bob.view(ViewOptions { window: Window::Messages(limit), ..ViewOptions::default() });
         let ann = Assistant::new("Ann", model.clone()).unwrap();
         let chat = Chat::builder("pair")
@@ -147,7 +135,7 @@ async fn an_agent_that_gets_a_tool_loses_no_figures() {
     let mut log = log().await;
     chat(bob.clone()).run_in(&mut log, "go").await.unwrap();
     let more = Message::new(Name::user(), "again");
-    chat(bob.tool(Clock::new())).continue_with(&mut log, more).await.unwrap();
+    chat(bob.tool(clock())).continue_with(&mut log, more).await.unwrap();
     let asked = spy.asked();
     assert_eq!((asked[0].tools.len(), asked[1].tools.len()), (0, 1));
     let events = log.events().await;

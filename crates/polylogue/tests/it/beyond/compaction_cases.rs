@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use polylogue::agents::compaction::{Compaction, CompactionLimit};
 use polylogue::kernel::data::ToolSpec;
-use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
 use polylogue::policies::Selector;
-use polylogue::{AnyModel, Assistant, Chat, Group, Tool, round_robin, stop};
+use polylogue::{AnyModel, Assistant, Chat, Group, round_robin, stop};
 use polylogue_core::{
     Body, Compacted, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind, Part, Reply,
     Request, ToolCall, ToolResult, ViewOptions, Window, text_of,
 };
 use polylogue_test::cut::Calls;
-use serde_json::{Value, json};
+use polylogue_test::tool::tool_of;
+use serde_json::json;
 
 use crate::beyond::stage::log;
 use crate::common::cut_everywhere;
@@ -111,23 +111,13 @@ impl Model for Worker {
     }
 }
 
-/// A tool with long results.
-struct Look(ToolSpec);
-
-impl Tool for Look {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        Ok(ToolResult::done(format!("{args}: {}", "found ".repeat(60))))
-    }
-}
-
 const TASK: &str = "Look at everything, and mind the gap.";
 
 fn work(model: AnyModel, set: impl FnOnce(Assistant) -> Assistant) -> Chat {
-    let look = Look(ToolSpec::new("look", "Looks.", json!({"type": "object"})).repeatable());
-    let ann = Assistant::new("Ann", model).unwrap().tool(AnyTool::new(look)).max_tool_rounds(100);
+    let spec = ToolSpec::new("look", "Looks.", json!({"type": "object"})).repeatable();
+    // With long results.
+    let look = tool_of(spec, |args| Ok(ToolResult::done(format!("{args}: {}", "found ".repeat(60)))));
+    let ann = Assistant::new("Ann", model).unwrap().tool(look).max_tool_rounds(100);
     Chat::builder("work")
         .participant(set(ann))
         .policy(round_robin())

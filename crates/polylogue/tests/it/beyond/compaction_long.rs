@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use polylogue::agents::compaction::Compaction;
 use polylogue::kernel::data::ToolSpec;
-use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
-use polylogue::{Act, AnyModel, Assistant, Chat, Function, Limits, Tool, round_robin, stop};
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Limits, round_robin, stop};
 use polylogue_core::{
     Body, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind, Part, Reply, Request,
     ToolCall, ToolResult, Usage, text_of,
 };
-use serde_json::{Value, json};
+use polylogue_test::tool::tool_of;
+use serde_json::json;
 
 use crate::beyond::stage::log;
 
@@ -116,24 +116,15 @@ impl Model for Guard {
     }
 }
 
-/// Says which door it saw, at some length.
-struct Look(ToolSpec, String);
-
-impl Tool for Look {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        Ok(ToolResult::done(format!("QUESTION: door {} was looked at. {}", args["door"], self.1)))
-    }
-}
-
 fn guarded(model: Guard, turns: u64) -> Chat {
     let filler = model.filler.clone();
-    let look = Look(ToolSpec::new("look", "Looks.", json!({"type": "object"})).repeatable(), filler.clone());
+    let (spec, more) = (ToolSpec::new("look", "Looks.", json!({"type": "object"})), filler.clone());
+    let look = tool_of(spec.repeatable(), move |args| {
+        Ok(ToolResult::done(format!("QUESTION: door {} was looked at. {more}", args["door"])))
+    });
     let ann = Assistant::new("Ann", AnyModel::new(model))
         .unwrap()
-        .tool(AnyTool::new(look))
+        .tool(look)
         .compaction(Compaction::default().pin("RULE:"));
     let bob = Function::new("Bob", move |turn| {
         let nth = turn.transcript().turns() / 2 + 1;

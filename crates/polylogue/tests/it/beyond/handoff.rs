@@ -7,8 +7,9 @@ use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{Chat, Function, Human, Message, Name, Tool};
 use polylogue_core::Chooser;
-use polylogue_core::{Part, ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus};
-use serde_json::{Value, json};
+use polylogue_core::{Part, ToolResult, ToolSpec, ToolStatus};
+use polylogue_test::tool::tool_of;
+use serde_json::json;
 
 use crate::beyond::stage::{Cast, events, events_with, fails, log, name, play, print};
 
@@ -145,24 +146,15 @@ async fn no_handoff_to_a_participant_who_left_or_has_not_joined() {
     assert!(said.ends_with("closed (no participant may speak after Front): alone"), "{said}");
 }
 
-/// A custom tool that hands over.
-struct Route(ToolSpec);
-
-impl Tool for Route {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        let parts = vec![Part::text("Routed"), Part::Data(json!({"handoff": args["to"]}))];
-        Ok(ToolResult::new(ToolStatus::Done, parts))
-    }
-}
-
 #[tokio::test]
 async fn a_custom_tool_hands_over() {
     let script = r#"[{"Front": {"calls": [{"tool": "route", "args": {"to": "Tech"}}]}}, {"Front": "Wait"}, {"Tech": "Hello"}]"#;
     let events = events(script, |cast| {
-        let route = Route(ToolSpec::new("route", "", json!({"type": "object"})).repeatable());
+        let spec = ToolSpec::new("route", "", json!({"type": "object"})).repeatable();
+        let route = tool_of(spec, |args| {
+            let parts = vec![Part::text("Routed"), Part::Data(json!({"handoff": args["to"]}))];
+            Ok(ToolResult::new(ToolStatus::Done, parts))
+        });
         let chat = Chat::builder("desk")
             .participant(cast.assistant("Front").tool(route))
             .participant(cast.assistant("Tech"));

@@ -3,35 +3,26 @@
 use std::sync::Arc;
 
 use polylogue::kernel::data::ToolSpec;
-use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
+use polylogue::kernel::tool::AnyTool;
 use polylogue::tools::results::LargeResults;
-use polylogue::{Act, Chat, Function, Tool, sequential};
+use polylogue::{Act, Chat, Function, sequential};
 use polylogue_core::{BlobId, Body, Event, Log, Part, StoredResult, ToolCall, ToolResult, ToolStatus};
+use polylogue_test::tool::tool_of;
 use serde_json::{Value, json};
 
 use super::stage::{Cast, events, log};
 
 /// Lists so many lines, as one from outside.
-struct List(ToolSpec);
-
-impl List {
-    fn tool() -> AnyTool {
-        AnyTool::new(Self(ToolSpec::new("list", "Lists.", json!({"type": "object"})).repeatable()))
-    }
-
-    fn text(lines: u64) -> String {
-        (1..=lines).map(|nth| format!("item {nth} costs {} euros\n", nth * 7)).collect()
-    }
+fn list() -> AnyTool {
+    let spec = ToolSpec::new("list", "Lists.", json!({"type": "object"})).repeatable();
+    tool_of(spec, |args| {
+        let lines = args["lines"].as_u64().ok_or("`lines` is missing")?;
+        Ok(ToolResult::done(listed(lines)).from_outside("https://shop.example/"))
+    })
 }
 
-impl Tool for List {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        let lines = args["lines"].as_u64().ok_or("`lines` is missing")?;
-        Ok(ToolResult::done(Self::text(lines)).from_outside("https://shop.example/"))
-    }
+fn listed(lines: u64) -> String {
+    (1..=lines).map(|nth| format!("item {nth} costs {} euros\n", nth * 7)).collect()
 }
 
 fn outcome_of(event: &Event) -> Option<&ToolResult> {
@@ -46,13 +37,13 @@ fn outcomes(events: &[Arc<Event>]) -> Vec<&ToolResult> {
 }
 
 fn ann(cast: &Cast<'_>) -> Chat {
-    let agent = cast.assistant("Ann").tools(LargeResults::default().tools([List::tool()]));
+    let agent = cast.assistant("Ann").tools(LargeResults::default().tools([list()]));
     Chat::builder("group").participant(agent).policy(sequential()).build().unwrap()
 }
 
 #[tokio::test]
 async fn a_large_result_is_stored_and_read_back_wherever_the_log_is_cut() {
-    let text = List::text(9_000);
+    let text = listed(9_000);
     let id = BlobId::of(&text);
     let script = json!([
         {"Ann": {"calls": [{"tool": "list", "args": {"lines": 3}}, {"tool": "list", "args": {"lines": 9_000}}]}},
@@ -65,7 +56,7 @@ async fn a_large_result_is_stored_and_read_back_wherever_the_log_is_cut() {
     let events = events(&script.to_string(), ann).await;
     let found = outcomes(&events);
     let [small, large, search, lines] = &found[..] else { panic!("{} results", found.len()) };
-    assert_eq!((small.text().as_ref(), &small.stored), (List::text(3).as_str(), &None));
+    assert_eq!((small.text().as_ref(), &small.stored), (listed(3).as_str(), &None));
     let stored = large.stored.as_ref().unwrap();
     assert_eq!((&stored.id, stored.bytes, stored.lines), (&id, text.len() as u64, 9_000));
     let shown = large.text();
@@ -123,7 +114,7 @@ async fn a_conversation_stores_so_many_results_and_says_why_no_more() {
     // The first one a second time: it is one text.
     let lines = (0..=most).map(|nth| 100 + nth).chain([100]);
     let calls = (0..).zip(lines).map(|(nth, lines)| call(nth, "list", json!({"lines": lines}))).collect();
-    made(&mut log, LargeResults::default().above(1_000).tools([List::tool()]), calls).await;
+    made(&mut log, LargeResults::default().above(1_000).tools([list()]), calls).await;
     let events = log.events().await;
     let found = outcomes(&events);
     let (stored, others): (Vec<&ToolResult>, Vec<&ToolResult>) =
@@ -139,12 +130,8 @@ async fn a_conversation_stores_so_many_results_and_says_why_no_more() {
 async fn a_result_of_more_than_the_limit_is_truncated() {
     let lines = StoredResult::MAX_BYTES / 20;
     let mut log = log().await;
-    made(
-        &mut log,
-        LargeResults::default().tools([List::tool()]),
-        vec![call(0, "list", json!({"lines": lines}))],
-    )
-    .await;
+    made(&mut log, LargeResults::default().tools([list()]), vec![call(0, "list", json!({"lines": lines}))])
+        .await;
     let events = log.events().await;
     let text = outcomes(&events)[0].text();
     let why = "(The whole result is not stored: results of more than 16 MiB are not stored.)";
@@ -153,7 +140,7 @@ async fn a_result_of_more_than_the_limit_is_truncated() {
 
 #[tokio::test]
 async fn only_results_of_the_conversation_are_read() {
-    let other = List::text(9_000);
+    let other = listed(9_000);
     let id = BlobId::of(&other);
     let mut log = log().await;
     let calls = vec![
@@ -162,7 +149,7 @@ async fn only_results_of_the_conversation_are_read() {
         call(2, "read_result", json!({"line": 1})),
         call(3, "list", json!({})),
     ];
-    made(&mut log, LargeResults::default().tools([List::tool()]), calls).await;
+    made(&mut log, LargeResults::default().tools([list()]), calls).await;
     let events = log.events().await;
     let said: Vec<(ToolStatus, String)> =
         outcomes(&events).iter().map(|outcome| (outcome.status, outcome.text().into_owned())).collect();

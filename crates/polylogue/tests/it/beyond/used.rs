@@ -1,34 +1,20 @@
 //! Tools that ask models themselves: what that takes is part of what the run takes.
 
 use polylogue::runs::report::Report;
-use polylogue::{Assistant, Chat, Limits, Status, Tool, sequential};
-use polylogue_core::{Money, StopReason, ToolCx, ToolError, ToolResult, ToolSpec, ToolUsage, Usage};
-use serde_json::{Value, json};
+use polylogue::{Assistant, Chat, Limits, Status, sequential};
+use polylogue_core::{AnyTool, Money, StopReason, ToolResult, ToolSpec, ToolUsage, Usage};
+use polylogue_test::tool::tool_of;
+use serde_json::json;
 
 use super::stage::{Cast, events, log};
 
 /// A tool that calls a model: 1,000 tokens for a cent each time, or for an unknown cost.
-struct Search(ToolSpec, Option<Money>);
-
-impl Search {
-    fn new(cost: Option<Money>) -> Self {
-        Self(ToolSpec::new("search", "Searches.", json!({"type": "object"})).repeatable(), cost)
-    }
-}
-
-impl Tool for Search {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+fn search(cost: Option<Money>) -> AnyTool {
+    let spec = ToolSpec::new("search", "Searches.", json!({"type": "object"})).repeatable();
+    tool_of(spec, move |_| {
         let usage = Usage { input: Some(1_000), output: Some(0), ..Usage::default() };
-        Ok(ToolResult::done("a hit").with_usage(ToolUsage {
-            model: "toy:vectors".into(),
-            usage,
-            cost: self.1,
-        }))
-    }
+        Ok(ToolResult::done("a hit").with_usage(ToolUsage { model: "toy:vectors".into(), usage, cost }))
+    })
 }
 
 const SCRIPT: &str = r#"[
@@ -36,7 +22,7 @@ const SCRIPT: &str = r#"[
 ]"#;
 
 fn ann(cast: &Cast<'_>, cost: Option<Money>) -> Chat {
-    let ann: Assistant = cast.assistant("Ann").tool(Search::new(cost));
+    let ann: Assistant = cast.assistant("Ann").tool(search(cost));
     Chat::builder("group").participant(ann).policy(sequential()).build().unwrap()
 }
 
@@ -54,7 +40,7 @@ async fn stopped(limits: Limits, cost: Option<Money>) -> StopReason {
     let script: polylogue_models::Script = serde_json::from_str(SCRIPT).unwrap();
     let price = polylogue_core::Price::FREE;
     let model = polylogue::AnyModel::new(Free(script.model("test"), price));
-    let ann = Assistant::new("Ann", model).unwrap().tool(Search::new(cost));
+    let ann = Assistant::new("Ann", model).unwrap().tool(search(cost));
     let chat = Chat::builder("group").participant(ann).policy(sequential()).build().unwrap();
     let mut log = log().await.limits(limits);
     match chat.run_in(&mut log, "task").await.unwrap().status {

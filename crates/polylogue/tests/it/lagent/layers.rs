@@ -5,8 +5,9 @@ use polylogue::layers::hook::{HookedModel, MessageHooks};
 use polylogue::layers::parse::{
     ActionExecutor, Parsed, ParsedBlock, Parser, Template, ToolBlock, ToolBlocks, value,
 };
-use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Result, Tool, Turn};
-use polylogue_core::{AnyAgent, Entry, Part, ToolCx, ToolError, ToolResult, ToolSpec, text_of};
+use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Result, Turn};
+use polylogue_core::{AnyAgent, Entry, Part, ToolError, ToolResult, ToolSpec, text_of};
+use polylogue_test::tool::tool_of;
 use serde_json::{Value, json};
 
 use crate::lagent::parts::{agent, session};
@@ -247,23 +248,13 @@ async fn a_custom_parser_can_request_a_retry() {
 }
 
 /// Runs nothing, and repeats its input; fails on request.
-struct Runner(ToolSpec);
-
-impl Tool for Runner {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        match args["code"].as_str() {
-            Some("fail") => Err(ToolError("it broke".into())),
-            _ => Ok(ToolResult::done(format!("ran {args}"))),
-        }
-    }
-}
-
 fn runner() -> ActionExecutor {
     let spec = ToolSpec::new("python", "Runs Python.", json!({"type": "object"}));
-    ActionExecutor::new("runner").unwrap().tool_for("interpreter", Runner(spec))
+    let python = tool_of(spec, |args| match args["code"].as_str() {
+        Some("fail") => Err(ToolError("it broke".into())),
+        _ => Ok(ToolResult::done(format!("ran {args}"))),
+    });
+    ActionExecutor::new("runner").unwrap().tool_for("interpreter", python)
 }
 
 async fn run(block: Value) -> String {

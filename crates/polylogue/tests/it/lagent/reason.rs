@@ -4,39 +4,33 @@ use std::sync::Arc;
 
 use polylogue::agents::reason::{BestOfN, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::stop::LibraryStopReason;
-use polylogue::{AnyModel, Assistant, Chat, Error, Log, Result, Session, Status, Tool, sequential};
+use polylogue::{AnyModel, Assistant, Chat, Error, Log, Result, Session, Status, sequential};
 use polylogue_core::{
-    AnyAgent, AnyTool, Body, Entry, Interrupt, Part, RunOutcome, StopReason, ToolCx, ToolError, ToolResult,
-    ToolSpec, text_of,
+    AnyAgent, AnyTool, Body, Entry, Interrupt, Part, RunOutcome, StopReason, ToolError, ToolResult, ToolSpec,
+    text_of,
 };
-use serde_json::{Value, json};
+use polylogue_test::tool::tool_of;
+use serde_json::json;
 
 use crate::lagent::parts::{NoTools, agent, session};
 use crate::stage::{Asked, Spy, script};
-
-/// Says what it was asked; what is asked for as `list` it returns as a value.
-struct Search(ToolSpec);
-
-impl Tool for Search {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        match args["q"].as_str() {
-            Some("list") => Ok(ToolResult { parts: vec![Part::Data(json!([1, 2]))], ..ToolResult::done("") }),
-            Some("fail") => Err(ToolError("no such page".into())),
-            _ => Ok(ToolResult::done(format!("found {}", args["q"]))),
-        }
-    }
-}
 
 fn spec() -> ToolSpec {
     let parameters = json!({"type": "object", "properties": {"q": {}}});
     ToolSpec::new("search", "Searches.", parameters).repeatable()
 }
 
+/// Says what it was asked; what is asked for as `list` it returns as a value.
+fn search_of(spec: ToolSpec) -> AnyTool {
+    tool_of(spec, |args| match args["q"].as_str() {
+        Some("list") => Ok(ToolResult { parts: vec![Part::Data(json!([1, 2]))], ..ToolResult::done("") }),
+        Some("fail") => Err(ToolError("no such page".into())),
+        _ => Ok(ToolResult::done(format!("found {}", args["q"]))),
+    })
+}
+
 fn search() -> AnyTool {
-    AnyTool::new(Search(spec()))
+    search_of(spec())
 }
 
 fn last(asked: &Asked) -> String {
@@ -141,7 +135,7 @@ async fn a_tool_that_ends_the_turn_gives_the_message_unless_it_fails() {
     let spy = Spy::on(script(
         r#"[{"bot": {"calls": [{"tool": "search", "args": {"q": "fail"}}]}}, {"bot": {"calls": [{"tool": "search", "args": {"q": "x"}}]}}]"#,
     ));
-    let bot = React::new(agent("bot", &spy.model()).tool(Search(spec().ends_turn())));
+    let bot = React::new(agent("bot", &spy.model()).tool(search_of(spec().ends_turn())));
     let session = session().await;
     assert_eq!(session.call(&bot, "go").await.unwrap().text(), r#"found "x""#);
     assert_eq!(spy.asked().len(), 2);

@@ -2,26 +2,17 @@
 
 use polylogue::agents::session::Forget;
 use polylogue::layers::parse::{ActionExecutor, Parsed, ParsedBlock, ToolBlock};
-use polylogue::{Act, Agent, AnyModel, Message, Name, Result, Tool, Turn};
-use polylogue_core::{ToolCx, ToolError, ToolResult, ToolSpec};
-use serde_json::{Value, json};
+use polylogue::{Act, Agent, AnyModel, Message, Name, Result, Turn};
+use polylogue_core::{AnyTool, ToolResult, ToolSpec};
+use polylogue_test::tool::tool_of;
+use serde_json::json;
 
 use crate::lagent::parts::{agent, session};
 use crate::stage::{Spy, name, script};
 
-struct Echo(ToolSpec);
-
-impl Tool for Echo {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        Ok(ToolResult::done(format!("{} of {args}", self.0.name)))
-    }
-}
-
-fn echo(tool: &str) -> Echo {
-    Echo(ToolSpec::new(tool, "", json!({"type": "object"})))
+fn echo(tool: &'static str) -> AnyTool {
+    let spec = ToolSpec::new(tool, "", json!({"type": "object"}));
+    tool_of(spec, move |args| Ok(ToolResult::done(format!("{tool} of {args}"))))
 }
 
 #[derive(Clone)]

@@ -1,8 +1,9 @@
 //! Pictures, documents, sounds and what no provider reads, as messages and results have them.
 
-use polylogue::{Function, Tool};
-use polylogue_core::{Act, Entry, Media, Part, Request, ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus};
-use serde_json::{Value, json};
+use polylogue::Function;
+use polylogue_core::{Act, AnyTool, Entry, Media, Part, Request, ToolResult, ToolSpec, ToolStatus};
+use polylogue_test::tool::tool_of;
+use serde_json::json;
 
 use super::Chance;
 
@@ -42,25 +43,10 @@ pub(super) fn with_text(text: &str, chance: &mut Chance) -> Vec<Part> {
 }
 
 /// A tool that shows media.
-pub(super) struct Shows {
-    spec: ToolSpec,
-    parts: Vec<Part>,
-}
-
-impl Shows {
-    pub(super) fn new(name: &str, parts: Vec<Part>) -> Self {
-        let schema = json!({"type": "object", "properties": {}});
-        Self { spec: ToolSpec::new(name, "Shows something.", schema).repeatable(), parts }
-    }
-}
-
-impl Tool for Shows {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        Ok(ToolResult::new(ToolStatus::Done, self.parts.clone()))
-    }
+pub(super) fn shows(name: &str, parts: Vec<Part>) -> AnyTool {
+    let schema = json!({"type": "object", "properties": {}});
+    let spec = ToolSpec::new(name, "Shows something.", schema).repeatable();
+    tool_of(spec, move |_| Ok(ToolResult::new(ToolStatus::Done, parts.clone())))
 }
 
 /// A participant that shows other media in each of its turns.

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Assistant, Chat, Tool, parallel, round_robin};
-use polylogue_core::{Body, Capabilities, Event, ToolCx, ToolError, ToolResult, ToolSpec};
+use polylogue::{AnyModel, Assistant, Chat, parallel, round_robin};
+use polylogue_core::{Body, Capabilities, Event, ToolResult, ToolSpec};
 use polylogue_models::Script;
 use polylogue_test::cut::{Calls, uncharged};
+use polylogue_test::tool::tool_of;
 use serde_json::{Value, json};
 
 use crate::common::cut_everywhere;
@@ -158,26 +159,18 @@ async fn a_turn_that_is_given_up_and_a_tool_that_is_reminded_of() {
     assert!(printed(&events).contains("closed (M's limit of 1 error in choosing a tool)"));
 }
 
-/// A tool that must not be called twice: it notes every call.
-struct Once(ToolSpec, Arc<AtomicU32>);
-
-impl Tool for Once {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        self.1.fetch_add(1, Ordering::Relaxed);
-        Ok(ToolResult::done("done"))
-    }
-}
-
 // Invariant 7: a call that was in flight when the process died is not made again, and the model receives an outcome of unknown status.
 #[tokio::test]
 async fn a_call_in_flight_is_not_made_again() {
     let spec = ToolSpec::new("pay", "Pays.", json!({"type": "object", "properties": {}}));
     let calls = Arc::new(AtomicU32::new(0));
     let agent = |script: &Script| {
-        let pay = Once(spec.clone(), Arc::clone(&calls));
+        let counted = Arc::clone(&calls);
+        // It must not be called twice.
+        let pay = tool_of(spec.clone(), move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok(ToolResult::done("done"))
+        });
         let model = AnyModel::new(script.model("test"));
         Assistant::new("M", model)
             .unwrap()

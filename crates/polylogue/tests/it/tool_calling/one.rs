@@ -7,11 +7,12 @@ use polylogue::agents::tooling::{PromptedTool, ToolHistory};
 use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Function, Tool, round_robin};
-use polylogue_core::{Body, Capabilities, Capability, ToolCx, ToolError, ToolResult, ToolSpec};
-use serde_json::{Value, json};
+use polylogue_core::{Body, Capabilities, Capability, ToolResult, ToolSpec};
+use polylogue_test::tool::tool_of;
+use serde_json::json;
 
 use crate::stage::{Spy, printed, run};
-use crate::tool_calling::things::{Broken, clock, high_low, lines, note, prompts, remembered, talker, turn};
+use crate::tool_calling::things::{broken, clock, high_low, lines, note, prompts, remembered, talker, turn};
 
 const JSON: &str = r#"{"secret": 7, "guess": 3}"#;
 const HIGHER: &str = "The secret number is higher. // (tool)";
@@ -238,7 +239,7 @@ async fn a_tool_that_returns_nothing_is_said_to_have_succeeded() {
 #[tokio::test]
 async fn a_failing_tool_fails_only_its_call() {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
-    let taught = || PromptedTool::new(Broken(ToolSpec::new("press", "Presses.", schema.clone()))).mandatory();
+    let taught = || PromptedTool::new(broken(ToolSpec::new("press", "Presses.", schema.clone()))).mandatory();
     let done = turn(lines(&["a", "{\"x\": 1}", "{\"x\": 2}"]), |model| talker(model, taught().max_errors(1)));
     let done = done.await;
     assert_eq!(done.reason, "M's limit of 1 error in calling `press`");
@@ -246,24 +247,15 @@ async fn a_failing_tool_fails_only_its_call() {
     assert_eq!(done.remembers, ["user: Compare 7 and 3."]);
 }
 
-/// Counts its calls.
-struct Counter(ToolSpec, AtomicU32);
-
-impl Tool for Counter {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        Ok(ToolResult::done((self.1.fetch_add(1, Ordering::Relaxed) + 1).to_string()))
-    }
-}
-
 // Item 66, and a tool without arguments: none are requested.
 #[tokio::test]
 async fn a_tool_keeps_its_state_from_turn_to_turn() {
     let spec = ToolSpec::new("count", "Counts.", json!({"type": "object", "properties": {}}));
     let model = AnyModel::new(lines(&["ack", "ack", "ack", "ack", "ack", "ack"]));
-    let counter = PromptedTool::new(Counter(spec, AtomicU32::new(0))).mandatory();
+    let calls = AtomicU32::new(0);
+    let counter =
+        tool_of(spec, move |_| Ok(ToolResult::done((calls.fetch_add(1, Ordering::Relaxed) + 1).to_string())));
+    let counter = PromptedTool::new(counter).mandatory();
     let chat = Chat::builder("counting").participant(five(talker(model, counter)));
     let chat = chat.policy(with_termination(round_robin(), max_turns(3))).build().unwrap();
     let (_, events) = run(&chat, "Count.").await;
@@ -278,18 +270,8 @@ async fn a_tool_keeps_its_state_from_turn_to_turn() {
 #[tokio::test]
 async fn a_tool_that_ends_the_turn_gives_the_message() {
     let spec = clock().spec().clone().ends_turn();
-    struct Ending(ToolSpec);
-    impl Tool for Ending {
-        fn spec(&self) -> &ToolSpec {
-            &self.0
-        }
-        async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-            Ok(ToolResult::done("It is noon."))
-        }
-    }
-    let done =
-        turn(lines(&["ack"]), |model| talker(model, PromptedTool::new(Ending(spec.clone())).mandatory()))
-            .await;
+    let ending = || tool_of(spec.clone(), |_| Ok(ToolResult::done("It is noon.")));
+    let done = turn(lines(&["ack"]), |model| talker(model, PromptedTool::new(ending()).mandatory())).await;
     assert_eq!(done.said, "It is noon.");
     assert_eq!(done.remembers[1], "assistant: It is noon.");
 }

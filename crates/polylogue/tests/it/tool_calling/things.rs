@@ -5,11 +5,11 @@ use std::sync::Arc;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling};
 use polylogue::tools::FunctionTool;
 use polylogue::{AnyModel, Assistant, Chat, Tool, Transcript, sequential};
-use polylogue_core::{Entry, Event, Path, ToolError, ToolResult, ToolSpec, View, ViewOptions, text_of};
+use polylogue_core::{AnyTool, Entry, Event, Path, ToolError, ToolSpec, View, ViewOptions, text_of};
 use polylogue_models::{Script, Scripted};
+use polylogue_test::tool::tool_of;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::stage::{Asked, Spy, name, run};
 
@@ -117,13 +117,6 @@ pub(crate) fn prompts(asked: &[Asked]) -> Vec<String> {
 }
 
 /// A tool that always fails.
-pub(crate) struct Broken(pub(crate) ToolSpec);
-
-impl Tool for Broken {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, _: Value, _: &polylogue_core::ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        panic!("it is broken")
-    }
+pub(crate) fn broken(spec: ToolSpec) -> AnyTool {
+    tool_of(spec, |_| panic!("it is broken"))
 }

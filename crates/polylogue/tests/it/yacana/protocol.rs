@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Spy, script};
 use crate::yacana::table::{Played, agent};
-use crate::yacana::tools::HighLow;
+use crate::yacana::tools::high_low;
 
 /// What the player guesses; before that the master invents its own guess.
 const GUESSES: [u64; 6] = [20, 11, 17, 16, 15, 14];
@@ -38,7 +38,7 @@ async fn game(trace: ToolHistory) -> Played {
     let master = agent("master", spy.model()).tool_calling(ToolCalling::Text).tool_history(trace);
     let secret = Task::new(agent("master", spy.model()), "S");
     let player = Task::new(agent("player", spy.model()), "P1").self_terminating();
-    let master = Task::new(master, "P2").prompted_tool(PromptedTool::new(HighLow::new()).mandatory());
+    let master = Task::new(master, "P2").prompted_tool(PromptedTool::new(high_low()).mandatory());
     let solve = GroupSolve::new([player, master], EndMode::FirstCompletion).before(secret);
     let played = Played::of(spy, solve).await;
     assert_eq!((played.requests().len(), played.solved.iterations), (35, 5));
@@ -172,7 +172,7 @@ async fn a_task_that_forgets_uses_its_tools() {
     ] {
         let spy = Spy::on(script(&steps.to_string()));
         let compare = Task::new(agent("one", spy.model()).tool_calling(by), "Compare 7 and 3.");
-        let compare = compare.prompted_tool(PromptedTool::new(HighLow::new()).mandatory()).forget();
+        let compare = compare.prompted_tool(PromptedTool::new(high_low()).mandatory()).forget();
         let played = Played::chat(spy, &tasks("alone", [compare]).unwrap()).await;
         assert_eq!(played.chat.closed().unwrap().1.as_ref(), "Higher.", "{by:?}");
         assert_eq!(played.knows("one"), [""; 0], "{by:?}");

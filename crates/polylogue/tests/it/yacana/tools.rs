@@ -2,40 +2,27 @@
 
 use std::sync::Mutex;
 
-use polylogue::Tool;
 use polylogue::tasks::{EndMode, GroupSolve, History, Task, tasks};
-use polylogue_core::{ToolCx, ToolError, ToolResult, ToolSpec};
+use polylogue_core::{AnyTool, ToolError, ToolResult, ToolSpec};
+use polylogue_test::tool::tool_of;
 use serde_json::{Value, json};
 
 use crate::stage::{Spy, name, script};
 use crate::yacana::table::{Played, agent, lines};
 
 /// Compares two numbers, and counts how often.
-pub(crate) struct HighLow {
-    spec: ToolSpec,
-    calls: Mutex<u64>,
-}
-
-impl HighLow {
-    pub(crate) fn new() -> Self {
-        let number = json!({"type": "integer"});
-        let params = json!({
-            "type": "object",
-            "properties": {"secret_number": number, "guessed_number": number},
-            "required": ["secret_number", "guessed_number"],
-        });
-        Self { spec: ToolSpec::new("high_low", "Compares 2 numbers.", params), calls: Mutex::new(0) }
-    }
-}
-
-impl Tool for HighLow {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+pub(crate) fn high_low() -> AnyTool {
+    let number = json!({"type": "integer"});
+    let params = json!({
+        "type": "object",
+        "properties": {"secret_number": number, "guessed_number": number},
+        "required": ["secret_number", "guessed_number"],
+    });
+    let calls = Mutex::new(0);
+    tool_of(ToolSpec::new("high_low", "Compares 2 numbers.", params), move |args| {
         let number =
             |key: &str| args[key].as_i64().ok_or_else(|| ToolError(format!("`{key}` is not an integer")));
-        let mut calls = self.calls.lock().unwrap();
+        let mut calls = calls.lock().unwrap();
         *calls += 1;
         let relation = match number("secret_number")?.cmp(&number("guessed_number")?) {
             std::cmp::Ordering::Greater => "higher than",
@@ -43,7 +30,7 @@ impl Tool for HighLow {
             std::cmp::Ordering::Equal => "equal to",
         };
         Ok(ToolResult::done(format!("The secret number is {relation} the guessed number. (call {calls})")))
-    }
+    })
 }
 
 /// The document's game: five guesses, the last of which is right.
@@ -66,7 +53,7 @@ fn game() -> (Spy, GroupSolve) {
     let spy = Spy::on(script(&Value::from(steps).to_string()));
     let secret = Task::new(agent("master", spy.model()), "S");
     let player = Task::new(agent("player", spy.model()), "P1").self_terminating();
-    let master = Task::new(agent("master", spy.model()), "P2").tool(HighLow::new());
+    let master = Task::new(agent("master", spy.model()), "P2").tool(high_low());
     let solve = GroupSolve::new([player, master], EndMode::FirstCompletion).before(secret);
     (spy, solve)
 }
@@ -100,7 +87,7 @@ async fn who_is_asked_about_its_task_is_offered_no_tools() {
         r#"[{"one": "A1"}, {"one": {"calls": [{"tool": "high_low", "args": {"secret_number": 1, "guessed_number": 1}}]}},
             {"one": "A2"}, {"one": "all done"}, {"one": "no"}, {"two": "B1"}, {"two": "B2"}]"#,
     ));
-    let task = crate::yacana::table::one(&spy).tool(HighLow::new()).self_terminating();
+    let task = crate::yacana::table::one(&spy).tool(high_low()).self_terminating();
     let played = Played::of(
         spy.clone(),
         GroupSolve::new([task, crate::yacana::table::two(&spy)], EndMode::FirstCompletion),
@@ -122,7 +109,7 @@ async fn a_task_alone_calls_its_tools() {
     let spy = Spy::on(script(
         r#"[{"one": {"calls": [{"tool": "high_low", "args": {"secret_number": "x"}}]}}, {"one": "I cannot."}]"#,
     ));
-    let chat = tasks("all", [crate::yacana::table::one(&spy).tool(HighLow::new())]).unwrap();
+    let chat = tasks("all", [crate::yacana::table::one(&spy).tool(high_low())]).unwrap();
     let played = Played::chat(spy, &chat).await;
     let printed = History::from_transcript(&played.chat, &name("one")).to_string();
     assert!(
