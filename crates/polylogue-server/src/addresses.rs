@@ -2,13 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 
 use axum::body::Body;
-use bytes::Bytes;
-use hyper::body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
 
 /// Counts what is open of each address.
 pub(crate) struct Addresses {
@@ -42,7 +39,11 @@ impl Addresses {
 impl Entered {
     /// A body that has it open until it is sent, or its client is gone.
     pub(crate) fn until_sent(self, body: Body) -> Body {
-        Body::new(Held { body, _entered: self })
+        Body::new(body.map_err(move |error| {
+            // It is dropped with the body.
+            let _held = &self;
+            error
+        }))
     }
 }
 
@@ -55,31 +56,6 @@ impl Drop for Entered {
                 open.remove(&self.address);
             }
         }
-    }
-}
-
-struct Held {
-    body: Body,
-    _entered: Entered,
-}
-
-impl hyper::body::Body for Held {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
