@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{cut_everywhere, cut_with_answers, log, name, script};
+use crate::common::{cut_everywhere, cut_with_answers, log, name, pair_chat, script};
 use expect_test::{Expect, expect};
 use polylogue::policies::{with_summary_by, with_termination};
 use polylogue::stop::LibraryStopReason;
@@ -525,12 +525,7 @@ impl Agent for Forgetful {
 async fn an_agent_replaces_its_history_of_a_turn_and_others_see_its_message() {
     let script = script(r#"[{"A": "{}"}, {"B": "b1"}, {"A": {"say": "{}", "expect": {"last": "JSON"}}}]"#);
     let chat = |calls: &Calls| {
-        Chat::builder("group")
-            .participant(Forgetful(assistant("A", calls, &script)))
-            .participant(assistant("B", calls, &script))
-            .policy(with_termination(round_robin(), max_turns(3)))
-            .build()
-            .unwrap()
+        pair_chat("group", Forgetful(assistant("A", calls, &script)), assistant("B", calls, &script), 3)
     };
     let events = check(
         chat,

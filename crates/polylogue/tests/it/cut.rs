@@ -1,6 +1,6 @@
 //! Invariants 6 and 7: a log cut anywhere and run again becomes the same log, and no finished model call is repeated.
 
-use crate::common::{name, script};
+use crate::common::{name, pair_chat, script};
 use polylogue::policies::{with_summary_by, with_termination};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::GetHistory;
@@ -98,12 +98,7 @@ async fn chats_within_chats_at_several_depths() {
             .policy(sequential())
             .build()
             .unwrap();
-        Chat::builder("desk")
-            .participant(assistant("Writer", calls, &script))
-            .participant(critics)
-            .policy(with_termination(round_robin(), max_turns(4)))
-            .build()
-            .unwrap()
+        pair_chat("desk", assistant("Writer", calls, &script), critics, 4)
     })
     .await;
     assert!(log.last().unwrap().contains(r#""code":"count_reached","text":"4 of 4 turns","outcome":"done","details":{"count":4,"of":"turns"}"#), "{log:#?}");

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use polylogue::models::Fallback;
-use polylogue::policies::with_termination;
-use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Assistant, Chat, round_robin};
+use polylogue::{AnyModel, Assistant, Chat};
 use polylogue_core::{Body, DeltaSink, Effort, Event, Model, ModelError, Params, Reply, Request, Thinking};
 
-use crate::common::{cut_everywhere, log};
+use crate::common::{cut_everywhere, log, solo_chat};
 
 /// A model that takes no seed, and reasons with an output limit of so many tokens or more.
 #[derive(Clone)]
@@ -46,11 +44,7 @@ fn asked(max_tokens: u32) -> Params {
 
 fn chat(model: AnyModel, params: Params) -> Chat {
     let agent = Assistant::new("Ann", model).unwrap().params(params);
-    Chat::builder("one")
-        .participant(agent)
-        .policy(with_termination(round_robin(), max_turns(3)))
-        .build()
-        .unwrap()
+    solo_chat("one", agent, 3)
 }
 
 /// What the log says of parameters that were left out, by model.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::common::{cut_everywhere, script};
+use crate::common::{cut_everywhere, pair_chat, script, solo_chat};
 use polylogue::agents::reason::PlanAndSolve;
 use polylogue::layers::hook::HookedModel;
 use polylogue::policies::with_termination;
@@ -57,11 +57,7 @@ fn model(text: &str) -> AnyModel {
 }
 
 fn chat(turns: u64, agent: impl polylogue::Agent) -> Chat {
-    Chat::builder("group")
-        .participant(agent)
-        .policy(with_termination(round_robin(), max_turns(turns)))
-        .build()
-        .unwrap()
+    solo_chat("group", agent, turns)
 }
 
 /// Runs `chat` as the conversation `id`, and returns what happened.
@@ -248,14 +244,7 @@ async fn a_fact_is_prompted_once_and_again_after_the_history_was_cleared() {
     let script = r#"[{"A": "tea"}, {"B": "tea?"}, {"A": "tea"}, {"B": "tea?"}, {"A": "tea"}, {"B": "tea?"}, {"A": "tea"}]"#;
     let a = place.of("team").reminds(Assistant::new("A", model(script)).unwrap(), 2);
     let b = Assistant::new("B", model(script)).unwrap();
-    let chat_with = |a: AnyAgent| {
-        Chat::builder("group")
-            .participant(a)
-            .participant(b.clone())
-            .policy(with_termination(round_robin(), max_turns(7)))
-            .build()
-            .unwrap()
-    };
+    let chat_with = |a: AnyAgent| pair_chat("group", a, b.clone(), 7);
     let shown = |events: &[Arc<Event>]| -> Vec<String> {
         let ids = |text: &str| text.lines().skip(1).filter_map(|line| line.get(..2)).collect();
         prompts(events).into_iter().map(ids).collect()

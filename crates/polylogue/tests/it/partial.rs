@@ -14,7 +14,7 @@ use polylogue_core::{
     Part, Reply, Request, RunOutcome, StopReason,
 };
 
-use crate::common::{cut_everywhere, log, name, run_to_end, script};
+use crate::common::{cut_everywhere, log, name, run_to_end, script, solo_chat};
 
 /// A model that gives these replies, and notes what it is asked.
 #[derive(Clone)]
@@ -84,11 +84,7 @@ fn texts(entries: &[Entry]) -> Vec<String> {
 #[tokio::test]
 async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
     let shown = Told::new([part("The sea is"), part(" gray and"), whole(" cold."), whole("And deep.")]);
-    let chat = Chat::builder("group")
-        .participant(shown.agent())
-        .policy(with_termination(round_robin(), max_turns(2)))
-        .build()
-        .unwrap();
+    let chat = solo_chat("group", shown.agent(), 2);
     let (_, summary, events) = run(&chat).await;
     let report = Report::of_last_run(&events);
     let said: Vec<_> = report.messages.iter().map(|message| message.text().into_owned()).collect();
@@ -148,11 +144,7 @@ async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() 
 async fn a_cut_reply_that_cannot_be_continued_is_said_and_marked() {
     let full = ModelError::new(ModelErrorKind::Unavailable, "test:partial", "the context is full");
     let shown = Told::new([part("The sea"), Err(full), whole("Well.")]);
-    let chat = Chat::builder("group")
-        .participant(shown.agent())
-        .policy(with_termination(round_robin(), max_turns(2)))
-        .build()
-        .unwrap();
+    let chat = solo_chat("group", shown.agent(), 2);
     let report = Report::of_last_run(&run(&chat).await.2);
     assert_eq!(report.messages[1].cut(), Some(FinishReason::Length));
     assert_eq!(texts(&shown.asked()[2]), ["Tell me of the sea", "The sea", "Continue."], "it is read once");

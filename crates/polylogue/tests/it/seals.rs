@@ -18,7 +18,7 @@ use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
 use serde_json::json;
 
-use crate::common::{cut_everywhere, log};
+use crate::common::{cut_everywhere, log, solo_chat};
 
 /// A model that seals a thought of each reply, and refuses seals in a request with more than `fresh` own messages.
 #[derive(Clone)]
@@ -269,11 +269,7 @@ async fn asked(
 ) -> (polylogue_core::Log, usize, polylogue_core::Result<Status>) {
     let model = Clumsy { malformed, made: Arc::default() };
     let agent = Assistant::new("Ann", polylogue::AnyModel::new(model.clone())).unwrap().params(params);
-    let chat = Chat::builder("one")
-        .participant(agent)
-        .policy(with_termination(round_robin(), max_turns(2)))
-        .build()
-        .unwrap();
+    let chat = solo_chat("one", agent, 2);
     let mut log = log().await;
     let result = chat.run_in(&mut log, "Talk.").await.map(|result| result.status);
     let made = *model.made.lock().unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{log_of, name, run_or_resume};
+use crate::common::{log_of, name, pair_chat, run_or_resume};
 use futures_util::future::{Either, join, select};
 use polylogue::policies::{sequential, with_late_joiner, with_termination};
 use polylogue::stop::{max_turns, says};
@@ -463,12 +463,7 @@ async fn what_had_arrived_of_a_cancelled_reply_is_kept_and_counts_as_said_if_its
     let agents = || ["Ann", "Bob"].map(|who| Assistant::new(who, model.clone()).unwrap());
     let chat = || {
         let [ann, bob] = agents();
-        Chat::builder("slow")
-            .participant(ann)
-            .participant(bob)
-            .policy(with_termination(round_robin(), max_turns(2)))
-            .build()
-            .unwrap()
+        pair_chat("slow", ann, bob, 2)
     };
     let mut log = log_of(&[]).await;
     assert_eq!(run_steered(&chat(), &mut log, &outside).await, Status::Cancelled);
@@ -776,12 +771,7 @@ async fn instructions_during_a_tool_call_stand_in_the_log_where_it_can_be_cut_an
     let outside = Outside::default();
     let chat = |given: Vec<Instruction>| {
         let (a, b) = (Calling(given, Arc::clone(&outside)), Counter(name("B"), None));
-        Chat::builder("calls")
-            .participant(a)
-            .participant(b)
-            .policy(with_termination(round_robin(), max_turns(2)))
-            .build()
-            .unwrap()
+        pair_chat("calls", a, b, 2)
     };
     let given =
         vec![sent, Instruction::RaiseLimits { more, by: None }, Instruction::Pause, Instruction::Resume];

@@ -13,7 +13,7 @@ use polylogue_models::Script;
 use polylogue_test::cut::Calls;
 use serde_json::{Value, json};
 
-use crate::common::{cut_everywhere, log, script};
+use crate::common::{cut_everywhere, log, script, solo_chat};
 
 /// A step in which the agent sets a value.
 fn sets(who: &str, key: &str, value: impl Into<Value>) -> Value {
@@ -193,11 +193,7 @@ async fn an_agent_tool_shares_the_state_and_remembers_it_in_order() {
     let events = cut(|calls| {
         let model = || calls.through(script.model("test"));
         let out = agent("Out", model()).agent_tool(AgentTool::agent(agent("Critic", model())));
-        Chat::builder("group")
-            .participant(out)
-            .policy(with_termination(round_robin(), max_turns(2)))
-            .build()
-            .unwrap()
+        solo_chat("group", out, 2)
     })
     .await;
     let expected = [r#"Critic: {"x":1}"#, r#"Out: {"x":2}"#, r#"Critic: {"x":3}"#, r#"Critic: {"x":3}"#];

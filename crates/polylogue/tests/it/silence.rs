@@ -20,7 +20,7 @@ use polylogue_core::{
     RunOutcome, StopReason,
 };
 
-use crate::common::{log, name, run_to_end, script};
+use crate::common::{log, name, run_to_end, script, solo_chat};
 use serde_json::json;
 
 /// A model that says nothing, in one of the ways in which models do, and counts how often it is asked.
@@ -394,11 +394,7 @@ fn continuing(ends: impl Policy) -> Chat {
     });
     let talk =
         Chat::builder("talk").participant(ann.unwrap()).continues(name("talk")).policy(ends).build().unwrap();
-    Chat::builder("outer")
-        .participant(talk)
-        .policy(with_termination(round_robin(), max_turns(3)))
-        .build()
-        .unwrap()
+    solo_chat("outer", talk, 3)
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ use polylogue_core::{Body, Event, QuestionKind};
 use polylogue_tools::code::{Limits, Sandbox, javascript, python, save, shell, what_is_enforced};
 
 use crate::autogen::people::{questions, talk};
+use crate::common::pair_chat;
 use crate::stage::{Spy, closed, name, printed, run, script};
 
 /// A directory for the files of one test, gone when it is over.
@@ -286,12 +287,7 @@ async fn code_comes_after_people_and_tools_and_before_the_model() {
         .then(Executor::new().tool(clock()))
         .then(bench.coder())
         .then(Assistant::new("Bob", bobs.model()).unwrap());
-    let chat = Chat::builder("pair")
-        .participant(ann)
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(8)))
-        .build()
-        .unwrap();
+    let chat = pair_chat("pair", ann, bob, 8);
     let (_, events) = talk(&chat, "go", &["", "", "Do not run this.", ""]).await;
     let replies = said(&events, "Bob");
     assert!(printed(&events).contains("Bob says: clock #c of Ann: noon\n"), "{}", printed(&events));

@@ -13,6 +13,7 @@ use polylogue_core::{
     AnswerChoice, AnswerEffect, Body, Entry, Event, Part, QuestionKind, StopReason, ToolStatus, TurnRequest,
 };
 
+use crate::common::{pair_chat, solo_chat};
 use crate::stage::{Spy, closed, log, name, printed, run, script};
 
 /// Runs `chat` to its end, with one answer to each question in turn.
@@ -48,12 +49,7 @@ fn pair(lines: &'static [&'static str], human_input: HumanInput, turns: u64) -> 
         Ok(Act::say(lines[usize::try_from(nth).unwrap() % lines.len()]))
     });
     let bob = Stack::new("Bob").unwrap().then(human_input).otherwise("auto");
-    Chat::builder("pair")
-        .participant(ann.unwrap())
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(turns)))
-        .build()
-        .unwrap()
+    pair_chat("pair", ann.unwrap(), bob, turns)
 }
 
 /// How often who was asked before each of Bob's replies, as `auto` or `asked: auto`.
@@ -205,12 +201,7 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
     ));
     let ann = Assistant::new("Ann", spy.model()).unwrap().suggest_tool(clock().spec().clone());
     let bob = Stack::new("Bob").unwrap().then(HumanInput::always()).then(Executor::new().tool(clock()));
-    let chat = Chat::builder("pair")
-        .participant(ann)
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(3)))
-        .build()
-        .unwrap();
+    let chat = pair_chat("pair", ann, bob, 3);
     let (_, events) = talk(&chat, "time?", &["Never mind"]).await;
     assert!(
         questions(&events)[0]
@@ -339,11 +330,7 @@ async fn texts_and_limits_that_end_a_conversation_of_two() {
         .unwrap()
         .then(HumanInput::never().terminate_on(says("TERMINATE")))
         .otherwise("auto");
-    let chat = Chat::builder("alone")
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(1)))
-        .build()
-        .unwrap();
+    let chat = solo_chat("alone", bob, 1);
     assert_eq!(closed(&run(&chat, "Say TERMINATE").await.0).0, "1 of 1 turn");
 }
 
@@ -358,12 +345,7 @@ async fn a_message_without_text_ends_nothing() {
         .unwrap()
         .then(HumanInput::never().terminate_on(says("TERMINATE")))
         .otherwise("auto");
-    let chat = Chat::builder("pair")
-        .participant(ann)
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(2)))
-        .build()
-        .unwrap();
+    let chat = pair_chat("pair", ann, bob, 2);
     assert_eq!(closed(&run(&chat, "").await.0).1, "auto");
 }
 
@@ -383,12 +365,7 @@ async fn private_turns_do_not_ask_the_person() {
 /// A chat of a model and of a person who may clear the history.
 fn clearing(spy: &Spy) -> Chat {
     let bob = Stack::new("Bob").unwrap().then(HumanInput::always().clear_command()).otherwise("auto");
-    Chat::builder("pair")
-        .participant(Assistant::new("Ann", spy.model()).unwrap())
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(5)))
-        .build()
-        .unwrap()
+    pair_chat("pair", Assistant::new("Ann", spy.model()).unwrap(), bob, 5)
 }
 
 // Item 89: plain, with a name, with a number, with both; the command is not part of the message.

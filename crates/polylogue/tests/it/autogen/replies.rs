@@ -16,6 +16,7 @@ use polylogue_core::{Audience, Delta, Entry, Fault, Media, Part, StopReason};
 use serde_json::json;
 
 use crate::autogen::people::talk;
+use crate::common::pair_chat;
 use crate::stage::{Spy, closed, log, name, printed, run, script};
 
 fn says(text: &'static str) -> impl ReplyLayer {
@@ -122,12 +123,7 @@ async fn a_message_of_a_person_differs_from_an_automatic_one() {
     let ann = Stack::new("Ann").unwrap().then(HumanInput::always()).otherwise("automatic");
     let bob =
         stack().then(when(Trigger::kind(MessageKind::Person), says("dear person"))).otherwise("dear machine");
-    let chat = Chat::builder("pair")
-        .participant(ann)
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(4)))
-        .build()
-        .unwrap();
+    let chat = pair_chat("pair", ann, bob, 4);
     let (_, events) = talk(&chat, "hi", &["It is me", ""]).await;
     let text = printed(&events);
     assert!(text.contains("Ann says: It is me\n"), "{text}");
@@ -150,12 +146,7 @@ fn everything(model: &AnyModel) -> (Assistant, Stack) {
 }
 
 fn pair(ann: Assistant, bob: Stack, turns: u64) -> Chat {
-    Chat::builder("pair")
-        .participant(ann)
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(turns)))
-        .build()
-        .unwrap()
+    pair_chat("pair", ann, bob, turns)
 }
 
 // Items 21 and 22: what is first in the order replies, and the model is not asked.
@@ -254,12 +245,7 @@ async fn a_hook_on_received_messages_changes_the_request_and_not_the_log() {
     let model = AnyModel::new(HookedModel::new(spy.model()).on_received(appends(" (be brief)")));
     let bob = Assistant::new("Bob", model).unwrap();
     let ann = Function::new("Ann", |_| Ok(Act::say("more"))).unwrap();
-    let chat = Chat::builder("pair")
-        .participant(bob)
-        .participant(ann)
-        .policy(with_termination(round_robin(), max_turns(3)))
-        .build()
-        .unwrap();
+    let chat = pair_chat("pair", bob, ann, 3);
     let (_, events) = run(&chat, "hi").await;
     let asked = spy.asked();
     assert_eq!(asked[0].entries, [Entry::user("hi (be brief)")]);

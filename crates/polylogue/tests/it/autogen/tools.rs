@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
+use crate::common::pair_chat;
 use crate::stage::{Spy, closed, name, printed, run, script};
 
 #[derive(Deserialize, JsonSchema)]
@@ -60,12 +61,7 @@ fn pair(model: &AnyModel, executor: Executor) -> Chat {
     let ann = Assistant::new("Ann", model.clone()).unwrap();
     let ann = executor.specs().cloned().fold(ann, Assistant::suggest_tool);
     let bob = Stack::new("Bob").unwrap().then(HumanInput::never()).then(executor).otherwise("So it is.");
-    Chat::builder("pair")
-        .participant(ann)
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(3)))
-        .build()
-        .unwrap()
+    pair_chat("pair", ann, bob, 3)
 }
 
 /// The outcomes in what `who` said.
@@ -241,12 +237,7 @@ async fn who_only_advertises_a_tool_never_runs_it() {
     let spy = Spy::on(script(r#"[{"Ann": {"calls": [{"tool": "clock"}]}}, {"Ann": "So you do not know."}]"#));
     let ann = Assistant::new("Ann", spy.model()).unwrap().suggest_tool(clock().spec().clone());
     let bob = Function::new("Bob", |_| Ok(Act::say("What?"))).unwrap();
-    let chat = Chat::builder("pair")
-        .participant(ann)
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(3)))
-        .build()
-        .unwrap();
+    let chat = pair_chat("pair", ann, bob, 3);
     let (_, events) = run(&chat, "time?").await;
     assert!(!events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. })));
     // The tool did not run: the call has an outcome all the same.
@@ -280,12 +271,7 @@ async fn own_tools_and_those_of_others_are_called_together() {
     let ann = Assistant::new("Ann", spy.model()).unwrap().tool(GetHistory::default());
     let ann = ann.suggest_tool(clock().spec().clone());
     let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(clock()));
-    let chat = Chat::builder("pair")
-        .participant(ann)
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(3)))
-        .build()
-        .unwrap();
+    let chat = pair_chat("pair", ann, bob, 3);
     let (_, events) = run(&chat, "time?").await;
     assert!(printed(&events).contains("Ann says: Wait. | call clock {} #c\n"), "{}", printed(&events));
     let asked = spy.asked();

@@ -8,6 +8,7 @@ use polylogue::{Act, Chat, Function, Human, round_robin, sequential};
 use polylogue_core::StopReason;
 
 use crate::beyond::stage::{Cast, events_with, fails, name, play, print};
+use crate::common::solo_chat;
 
 /// Eve and Max talk until one has enough, or both spoke.
 fn research(cast: &Cast<'_>) -> Chat {
@@ -22,11 +23,7 @@ fn research(cast: &Cast<'_>) -> Chat {
 
 /// Ann alone, who speaks `turns` times.
 fn alone(ann: polylogue::Assistant, turns: u64) -> Chat {
-    Chat::builder("main")
-        .participant(ann)
-        .policy(with_termination(round_robin(), max_turns(turns)))
-        .build()
-        .unwrap()
+    solo_chat("main", ann, turns)
 }
 
 #[tokio::test]

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use polylogue::layers::code::CodeBlock;
 use polylogue::layers::{AnswerTimeout, Coder, Executor, Stack};
-use polylogue::policies::with_termination;
-use polylogue::stop::max_turns;
 use polylogue::tools::FunctionTool;
 use polylogue::tools::approval::{Approval, ApprovalRequest, Decision};
-use polylogue::{Chat, Tool, round_robin};
+use polylogue::{Chat, Tool};
 use polylogue_core::{AnswerEffect, QuestionKind};
 use serde_json::{Value, json};
 
 use crate::beyond::stage::{Cast, events_with, print};
+use crate::common::pair_chat;
 
 mod own;
 
@@ -28,12 +27,7 @@ fn pair(cast: &Cast<'_>) -> Chat {
     let ann = cast.assistant("Ann").suggest_tool(echo("echo").spec().clone());
     let ann = ann.suggest_tool(echo("gone").spec().clone());
     let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Well.");
-    Chat::builder("pair")
-        .participant(ann)
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(2)))
-        .build()
-        .unwrap()
+    pair_chat("pair", ann, bob, 2)
 }
 
 const CALLS: &str = r#"[{"Ann": {"calls": [
@@ -150,12 +144,12 @@ async fn a_default_answer_to_an_approval_can_only_refuse() {
         let chat = |cast: &Cast<'_>| {
             let executor = Executor::new().tool(echo("echo")).approval(Approval::always());
             let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Well.");
-            Chat::builder("pair")
-                .participant(cast.assistant("Ann").suggest_tool(echo("echo").spec().clone()))
-                .participant(AnswerTimeout::new(bob, Duration::from_secs(3600), answer))
-                .policy(with_termination(round_robin(), max_turns(2)))
-                .build()
-                .unwrap()
+            pair_chat(
+                "pair",
+                cast.assistant("Ann").suggest_tool(echo("echo").spec().clone()),
+                AnswerTimeout::new(bob, Duration::from_secs(3600), answer),
+                2,
+            )
         };
         let question = asked(&calling(json!({"text": "a"})), chat).await;
         let default = question.default.map(|default| default.text.to_string());
@@ -173,12 +167,12 @@ async fn what_a_rule_denies_runs_as_no_edit_either() {
     let calls = move |cast: &Cast<'_>| {
         let approval = Approval::by(move |wanted: &ApprovalRequest| decide(&wanted.call.args.to_string()));
         let executor = Executor::new().tool(echo("echo")).approval(approval);
-        Chat::builder("pair")
-            .participant(cast.assistant("Ann").suggest_tool(echo("echo").spec().clone()))
-            .participant(Stack::new("Bob").unwrap().then(executor).otherwise("Well."))
-            .policy(with_termination(round_robin(), max_turns(2)))
-            .build()
-            .unwrap()
+        pair_chat(
+            "pair",
+            cast.assistant("Ann").suggest_tool(echo("echo").spec().clone()),
+            Stack::new("Bob").unwrap().then(executor).otherwise("Well."),
+            2,
+        )
     };
     let answers = ["{\"text\": \"rm x\"}", "{\"text\": \"ls\"}"];
     let script = calling(json!({"text": "a"})).to_string();
@@ -194,12 +188,7 @@ async fn what_a_rule_denies_runs_as_no_edit_either() {
         let shell = FunctionTool::new("shell", "Runs it.", shell).repeatable();
         let coder =
             Coder::new().tool(shell).approval(Approval::by(move |block: &CodeBlock| decide(&block.code)));
-        Chat::builder("pair")
-            .participant(cast.assistant("Ann"))
-            .participant(Stack::new("Bob").unwrap().then(coder).otherwise("Well."))
-            .policy(with_termination(round_robin(), max_turns(2)))
-            .build()
-            .unwrap()
+        pair_chat("pair", cast.assistant("Ann"), Stack::new("Bob").unwrap().then(coder).otherwise("Well."), 2)
     };
     let answers = ["```sh\nrm x\n```", "```sh\nls\n```"];
     let script = json!([{"Ann": "```sh\npwd\n```"}]).to_string();

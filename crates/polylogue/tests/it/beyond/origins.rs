@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use polylogue::policies::with_termination;
-use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
-use polylogue::{Chat, round_robin, sequential};
+use polylogue::{Chat, sequential};
 use polylogue_core::{AnyTool, Body, Event, ToolResult, ToolSpec};
 use polylogue_test::tool::tool_of;
 use serde_json::json;
 
 use crate::beyond::stage::{Cast, events_with};
+use crate::common::{pair_chat, solo_chat};
 
 /// A page by another author.
 fn page() -> AnyTool {
@@ -35,12 +34,7 @@ async fn a_message_after_reading_names_the_sources_of_text_and_so_do_later_ones(
     let script = format!(r#"[{{"Ann": "Hello."}}, {{"Bob": "Hi."}}, {READS}, {{"Bob": "So I run it."}}]"#);
     let chat = |cast: &Cast<'_>| {
         let ann = cast.assistant("Ann").tool(page());
-        Chat::builder("pair")
-            .participant(ann)
-            .participant(cast.assistant("Bob"))
-            .policy(with_termination(round_robin(), max_turns(4)))
-            .build()
-            .unwrap()
+        pair_chat("pair", ann, cast.assistant("Bob"), 4)
     };
     // Cut after every event, it is the same.
     let events = events_with(&script, &|_| "", chat).await;
@@ -51,13 +45,7 @@ async fn a_message_after_reading_names_the_sources_of_text_and_so_do_later_ones(
 async fn a_trace_leaves_the_chat_within_a_turn_and_follows_into_the_next() {
     let script = format!(r#"[{READS}, {{"Bob": "I see."}}]"#);
     let chat = |cast: &Cast<'_>| {
-        let one = |name: &str, who| {
-            Chat::builder(name)
-                .participant(who)
-                .policy(with_termination(round_robin(), max_turns(1)))
-                .build()
-                .unwrap()
-        };
+        let one = |name: &str, who| solo_chat(name, who, 1);
         let (read, work) =
             (one("reading", cast.assistant("Ann").tool(page())), one("working", cast.assistant("Bob")));
         Chat::builder("both").participant(read).participant(work).policy(sequential()).build().unwrap()
@@ -90,12 +78,7 @@ async fn a_rule_can_require_approval_only_after_text_from_outside_was_read() {
             },
         ));
         let ann = cast.assistant("Ann").tool(page());
-        Chat::builder("pair")
-            .participant(ann)
-            .participant(bob)
-            .policy(with_termination(round_robin(), max_turns(4)))
-            .build()
-            .unwrap()
+        pair_chat("pair", ann, bob, 4)
     };
     let events = events_with(&script, &|_| "no", chat).await;
     let asked = events.iter().filter_map(|event| match &event.body {

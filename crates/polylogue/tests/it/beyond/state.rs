@@ -9,6 +9,7 @@ use polylogue_core::{Part, Path};
 use serde_json::{Map, Value, json};
 
 use crate::beyond::stage::{events, name, play, print};
+use crate::common::solo_chat;
 
 fn with_state(values: Value) -> impl Fn(&str) -> Vec<Message> + Send + Sync + 'static {
     move |task| {
@@ -54,11 +55,7 @@ async fn invalid_keys_and_values_of_the_state_are_refused_with_a_reason() {
     ]}}, {"A": "sorry"}]);
     let said = play(&script.to_string(), |cast| {
         let a = cast.assistant("A").tool(SetState::new().only(["a", "b"])).tool(GetState::new());
-        Chat::builder("group")
-            .participant(a)
-            .policy(with_termination(round_robin(), max_turns(1)))
-            .build()
-            .unwrap()
+        solo_chat("group", a, 1)
     })
     .await;
     let failures: Vec<_> =

@@ -6,7 +6,9 @@ pub(crate) mod seeker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::{Chat, Log, Message, Name, Status, Transcript};
+use polylogue::policies::with_termination;
+use polylogue::stop::max_turns;
+use polylogue::{Agent, Chat, Log, Message, Name, Status, Transcript, round_robin};
 use polylogue_core::{
     AnyStore, Body, Budget, Digest, Event, FailedAttempt, LogId, Meta, ModelError, ModelErrorKind,
     ModelReply, Money, Opening, Part, Path, Request, RunResult, StopReason, Store, Timestamp, ToolCall,
@@ -69,6 +71,18 @@ pub(crate) async fn until_dead<T>(work: impl Future<Output = T>, is_dead: impl F
         result = work => Some(result),
         () = death => None,
     }
+}
+
+/// A chat of one agent, who has so many turns.
+pub(crate) fn solo_chat(called: &str, agent: impl Agent, turns: u64) -> Chat {
+    let chat = Chat::builder(called).participant(agent);
+    chat.policy(with_termination(round_robin(), max_turns(turns))).build().unwrap()
+}
+
+/// A chat of two, who have so many turns together.
+pub(crate) fn pair_chat(called: &str, one: impl Agent, other: impl Agent, turns: u64) -> Chat {
+    let chat = Chat::builder(called).participant(one).participant(other);
+    chat.policy(with_termination(round_robin(), max_turns(turns))).build().unwrap()
 }
 
 /// Why a run has closed its chat.

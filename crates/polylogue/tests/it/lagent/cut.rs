@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use polylogue::policies::with_termination;
-use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Chat, Error, Human, Session, round_robin};
+use polylogue::{AnyModel, Error, Human, Session};
 use polylogue_core::{AnyAgent, AnyStore, Body, Event, Interrupt, Path};
 use polylogue_store::{Memory, Sqlite};
 use polylogue_test::cut::{Calls, uncharged};
 
-use crate::common::{cut_everywhere, script, stored};
+use crate::common::{cut_everywhere, pair_chat, script, stored};
 use crate::lagent::parts::{Blogger, House, NoTools, agent};
 
 pub(crate) type Agents<'a> = &'a dyn Fn(&Calls) -> Vec<AnyAgent>;
@@ -153,12 +151,7 @@ async fn composites_in_a_chat_resume_at_every_cut() {
     );
     let chat = |calls: &Calls| {
         let model = calls.through(script.model("test"));
-        Chat::builder("desk")
-            .participant(Blogger::new("blogger", &model, 1))
-            .participant(agent("reader", &model))
-            .policy(with_termination(round_robin(), max_turns(4)))
-            .build()
-            .unwrap()
+        pair_chat("desk", Blogger::new("blogger", &model, 1), agent("reader", &model), 4)
     };
     let events = cut_everywhere("roses", chat).await;
     assert!(events.iter().any(|event| event.chat.as_str() == "/blogger/critic"));

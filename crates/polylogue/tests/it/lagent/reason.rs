@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue::agents::reason::{BestOfN, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::stop::LibraryStopReason;
-use polylogue::{AnyModel, Assistant, Chat, Error, Log, Result, Session, Status, sequential};
+use polylogue::{AnyModel, Assistant, Chat, Error, Log, Session, Status, sequential};
 use polylogue_core::{
     AnyAgent, AnyTool, Body, Entry, Interrupt, Part, RunOutcome, StopReason, ToolError, ToolResult, ToolSpec,
     text_of,

@@ -113,7 +113,7 @@ impl Agent for Pair {
 async fn a_session_that_is_dropped_can_be_opened_again() {
     let dir = tempfile::tempdir().unwrap();
     let stores = [
-        AnyStore::new(polylogue_store::Memory::new()),
+        AnyStore::new(Memory::new()),
         AnyStore::new(polylogue_store::Jsonl::open(dir.path().join("logs")).unwrap()),
         AnyStore::new(polylogue_store::Sqlite::open(dir.path().join("store.db")).unwrap()),
     ];

@@ -6,16 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
-use polylogue::policies::with_termination;
-use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Assistant, Chat, parallel, round_robin};
+use polylogue::{AnyModel, Assistant, Chat, parallel};
 use polylogue_core::{Body, Capabilities, Event, ToolResult, ToolSpec};
 use polylogue_models::Script;
 use polylogue_test::cut::{Calls, uncharged};
 use polylogue_test::tool::tool_of;
 use serde_json::{Value, json};
 
-use crate::common::cut_everywhere;
+use crate::common::{cut_everywhere, solo_chat};
 use crate::stage::{log, log_of, printed};
 use crate::tool_calling::things::{clock, high_low, note};
 
@@ -42,11 +40,7 @@ fn chat(
 ) -> Chat {
     let model = calls.through(script.model("test").with_capabilities(capabilities));
     let agent = made(Assistant::new("M", model).unwrap());
-    Chat::builder("alone")
-        .participant(agent)
-        .policy(with_termination(round_robin(), max_turns(turns)))
-        .build()
-        .unwrap()
+    solo_chat("alone", agent, turns)
 }
 
 const JSON: &str = r#"{"secret": 7, "guess": 3}"#;
@@ -209,11 +203,7 @@ async fn continues_otherwise(
             let mut log = log_of(&events[..cut]).await;
             let model = Anything(others);
             let agent = made(Assistant::new("M", AnyModel::new(model)).unwrap());
-            let chat = Chat::builder("alone")
-                .participant(agent)
-                .policy(with_termination(round_robin(), max_turns(2)))
-                .build()
-                .unwrap();
+            let chat = solo_chat("alone", agent, 2);
             let status = chat.resume(&mut log).await.map(|run| run.status);
             let again = log.events().await;
             assert!(

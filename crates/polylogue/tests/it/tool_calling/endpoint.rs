@@ -8,6 +8,7 @@ use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::{Value, json};
 
+use crate::common::solo_chat;
 use crate::stage::{closed, log_of, printed, run};
 use crate::tool_calling::things::{clock, high_low};
 
@@ -125,11 +126,7 @@ async fn a_tool_works_on_a_model_of_ollama_without_tools() {
     let server = Server::start(Behavior::from(Playbook::new(play)).text_only()).await;
     let endpoint = Endpoint::new(Config::ollama(&server.ollama_url())).unwrap();
     let agent = Assistant::new("Ann", AnyModel::new(model(&endpoint))).unwrap().tool(high_low());
-    let chat = Chat::builder("alone")
-        .participant(agent)
-        .policy(with_termination(round_robin(), max_turns(2)))
-        .build()
-        .unwrap();
+    let chat = solo_chat("alone", agent, 2);
     let (status, events) = run(&chat, "Is seven more than three?").await;
     let text = printed(&events);
     assert_eq!(closed(&status).1, "Seven is more than three.", "{text}");

@@ -10,6 +10,7 @@ use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+use crate::common::solo_chat;
 use crate::stage::{closed, log_of, printed, run};
 use crate::tool_calling::things::high_low;
 
@@ -107,11 +108,7 @@ async fn a_turn_that_calls_tools_by_text_is_resumed_wherever_it_is_cut_after_a_r
     let chat = |server: &Server| {
         let agent = Assistant::new("Ann", AnyModel::new(model(server))).unwrap().system("You are Ann.");
         let agent = agent.tool(high_low()).tool_calling(ToolCalling::Text);
-        Chat::builder("one")
-            .participant(agent)
-            .policy(with_termination(round_robin(), max_turns(1)))
-            .build()
-            .unwrap()
+        solo_chat("one", agent, 1)
     };
     let server = || Server::start(Behavior::from(Playbook::new(play)).plain_template());
     let (first, second) = (server().await, server().await);

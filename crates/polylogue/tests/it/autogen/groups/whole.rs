@@ -12,6 +12,7 @@ use polylogue_store::Memory;
 
 use super::*;
 use crate::autogen::people::talk;
+use crate::common::solo_chat;
 use crate::stage::{Spy, closed, log};
 
 /// A group of agents that speak by one script, with what is sent to them.
@@ -134,11 +135,7 @@ async fn a_group_twice_in_a_sequence_starts_again_with_the_first_result() {
 async fn a_group_twice_in_a_sequence_can_continue() {
     let spy = Spy::on(script(TWO_RUNS));
     let group = numbers(&spy).continues(name("group")).build().unwrap();
-    let outer = Chat::builder("twice")
-        .participant(group)
-        .policy(with_termination(round_robin(), max_turns(2)))
-        .build()
-        .unwrap();
+    let outer = solo_chat("twice", group, 2);
     let (status, _) = run(&outer, "3").await;
     assert_eq!(closed(&status).1, "18");
     assert_eq!(sent(&spy.asked()[2].entries), ["user: 3", "assistant: 4", "user: 8", "user: 8"]);

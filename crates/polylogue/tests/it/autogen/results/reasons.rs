@@ -16,6 +16,7 @@ use polylogue::{
 use polylogue_core::{AnyAgent, Event, Fault, Media, Money, Part, Timestamp, ToolCall};
 use serde_json::json;
 
+use crate::common::pair_chat;
 use crate::stage::{closed, log, name, run, script};
 
 /// An agent that says `text` repeatedly.
@@ -238,12 +239,7 @@ async fn what_every_person_answers_is_in_the_report_with_their_name_and_the_ques
     let me = Human::new("Me").unwrap().question("Well?");
     let inner = Chat::builder("inner").participant(Human::new("You").unwrap().question("And you?"));
     let inner = inner.policy(sequential()).build().unwrap();
-    let chat = Chat::builder("talk")
-        .participant(me)
-        .participant(inner)
-        .policy(with_termination(round_robin(), max_turns(3)))
-        .build()
-        .unwrap();
+    let chat = pair_chat("talk", me, inner, 3);
     let (_, events) = answered(&chat, &["fine", "", "bye"]).await;
     let reported = |report: &Report| -> Vec<String> {
         let as_text = |a: &polylogue::runs::report::Answer| {

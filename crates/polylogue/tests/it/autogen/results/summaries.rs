@@ -7,6 +7,7 @@ use polylogue::stop::{max_turns, says};
 use polylogue::{Act, Assistant, Chat, Error, Function, Message, round_robin};
 use polylogue_core::{ChatBuilder, Entry, PromptRole, ViewOptions};
 
+use crate::common::solo_chat;
 use crate::stage::{Spy, closed, log, name, run, script};
 
 /// Ann opens, and Bob replies with `text`.
@@ -122,11 +123,7 @@ async fn an_earlier_result_is_not_changed_by_a_later_run() {
     // item 14, trap T6
     let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#);
     let bob = Assistant::new("Bob", model).unwrap();
-    let chat = Chat::builder("solo")
-        .participant(bob)
-        .policy(with_termination(round_robin(), max_turns(1)))
-        .build()
-        .unwrap();
+    let chat = solo_chat("solo", bob, 1);
     let mut log = log().await;
     chat.run_in(&mut log, "go").await.unwrap();
     let first = Report::of_last_run(&log.events().await);

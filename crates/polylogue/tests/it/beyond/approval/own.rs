@@ -5,19 +5,17 @@ use std::sync::{Arc, Mutex};
 use polylogue::agents::reason::{React, Rewoo};
 use polylogue::agents::{PromptedTool, ToolCalling};
 use polylogue::layers::parse::ActionExecutor;
-use polylogue::policies::with_termination;
-use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
 use polylogue::tools::FunctionTool;
 use polylogue::tools::agent_tool::AgentTool;
-use polylogue::{AnyModel, Assistant, Chat, Status, Tool, round_robin};
+use polylogue::{AnyModel, Assistant, Chat, Status, Tool};
 use polylogue_core::{Body, Event, ToolStatus};
 use polylogue_models::Script;
 use polylogue_test::cut::uncharged;
 use serde_json::{Value, json};
 
 use crate::beyond::stage::{Cast, events, events_with, print};
-use crate::common::{log_of, run_or_resume};
+use crate::common::{log_of, pair_chat, run_or_resume, solo_chat};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Said {
@@ -29,11 +27,7 @@ fn echo(name: &str) -> impl Tool + use<> {
 }
 
 fn alone(ann: Assistant) -> Chat {
-    Chat::builder("alone")
-        .participant(ann)
-        .policy(with_termination(round_robin(), max_turns(2)))
-        .build()
-        .unwrap()
+    solo_chat("alone", ann, 2)
 }
 
 /// The log of Ann, who calls `echo`, whole and cut after every event; the person gives these answers.
@@ -142,11 +136,7 @@ async fn a_rejection_is_the_outcome_of_a_call_by_text() {
             .tool_calling(ToolCalling::Text)
             .prompted_tool(must)
             .approval(Approval::always());
-        Chat::builder("alone")
-            .participant(ann)
-            .policy(with_termination(round_robin(), max_turns(1)))
-            .build()
-            .unwrap()
+        solo_chat("alone", ann, 1)
     };
     let text = print(&events_with(script, &|_| "no, Not now.", chat).await);
     assert!(text.contains("Ann says: Then not.") && text.contains("closed (1 of 1 turn"), "{text}");
@@ -223,11 +213,7 @@ async fn play(prefix: &[Arc<Event>], effects: &Effects) -> Vec<Arc<Event>> {
     let model: Script = serde_json::from_str(script).unwrap();
     let ann = Assistant::new("Ann", AnyModel::new(model.model("test"))).unwrap();
     let ann = ann.tool(write(effects)).approval(Approval::always());
-    let chat = Chat::builder("one")
-        .participant(ann)
-        .policy(with_termination(round_robin(), max_turns(1)))
-        .build()
-        .unwrap();
+    let chat = solo_chat("one", ann, 1);
     let mut log = log_of(prefix).await;
     let mut status = run_or_resume(&chat, &mut log, "go").await.unwrap().status;
     while let Status::Waiting(questions) = &status {
@@ -277,11 +263,7 @@ async fn calls_in_rounds_are_asked_about() {
     let chat = |cast: &Cast<'_>| {
         let ann = cast.assistant("Ann").tool(echo("echo")).tool(echo("mute"));
         let ann = React::new(ann.approval(Approval::of_tools(["echo"])));
-        Chat::builder("alone")
-            .participant(ann)
-            .policy(with_termination(round_robin(), max_turns(1)))
-            .build()
-            .unwrap()
+        solo_chat("alone", ann, 1)
     };
     let script = r#"[
         {"Ann": {"calls": [
@@ -299,11 +281,7 @@ async fn calls_in_rounds_are_asked_about() {
     let chat = |cast: &Cast<'_>| {
         let ann = cast.assistant("Ann").tool(echo("echo")).approval(Approval::always());
         let ann = React::new(ann).in_text();
-        Chat::builder("alone")
-            .participant(ann)
-            .policy(with_termination(round_robin(), max_turns(1)))
-            .build()
-            .unwrap()
+        solo_chat("alone", ann, 1)
     };
     let text = print(&events_with(script, &|_| "no, not a", chat).await);
     assert_eq!(text.matches(" asks: ").count(), 1, "{text}");
@@ -315,11 +293,7 @@ async fn calls_of_a_plan_are_asked_about() {
     let chat = |cast: &Cast<'_>| {
         let rewoo = Rewoo::new("Ann", cast.assistant("Planner"), cast.assistant("Solver")).unwrap();
         let rewoo = rewoo.tool(echo("echo")).approval(Approval::always());
-        Chat::builder("alone")
-            .participant(rewoo)
-            .policy(with_termination(round_robin(), max_turns(1)))
-            .build()
-            .unwrap()
+        solo_chat("alone", rewoo, 1)
     };
     let script = r##"[
         {"Planner": "Plan: ask\n#E1 = echo[{\"text\": \"a\"}]\nPlan: ask again\n#E2 = echo[{\"text\": \"#E1\"}]"},
@@ -347,12 +321,7 @@ async fn what_a_parser_read_is_asked_about() {
         let _ = cast;
         let actions =
             ActionExecutor::new("Bob").unwrap().tool(echo("echo")).approval(Approval::of_tools(["echo"]));
-        Chat::builder("pair")
-            .participant(ann.unwrap())
-            .participant(actions)
-            .policy(with_termination(round_robin(), max_turns(2)))
-            .build()
-            .unwrap()
+        pair_chat("pair", ann.unwrap(), actions, 2)
     };
     let text = print(&events_with("[]", &|_| "no, too soon", &chat).await);
     assert!(text.contains("asks: `Ann` calls `echo` with:\\n\\n```\\n{\"text\":\"a\"}\\n"), "{text}");
