@@ -20,8 +20,7 @@ fn is_waiting(place: &Place, id: &str) -> bool {
 #[test]
 fn an_answer_wakes_a_conversation_that_waits_and_counts_once() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", OFFICE);
+    let place = Place::new(&server.url()).with_team(OFFICE);
     let id = place.detach(&["team.yaml"]);
     let _workers = [place.worker(&[]), place.worker(&[])];
     until("Kim is asked", || is_waiting(&place, &id));
@@ -53,8 +52,7 @@ fn an_answer_wakes_a_conversation_that_waits_and_counts_once() {
 fn a_conversation_that_was_run_here_until_it_waits_for_a_person_is_not_ready() {
     let server = PostgresServer::start();
     for store in server.iter().map(PostgresServer::url).chain([String::from("runs.db")]) {
-        let place = Place::new(&store);
-        place.file("team.yaml", OFFICE);
+        let place = Place::new(&store).with_team(OFFICE);
         let id = place.detach(&["team.yaml"]);
         assert_eq!(place.cluster().1[0]["state"], "ready", "{store}");
         let ran = place.command(&["resume", &id]).output().unwrap();
@@ -75,8 +73,7 @@ fn a_conversation_that_was_run_here_until_it_waits_for_a_person_is_not_ready() {
 fn answers_to_idle_conversations_are_taken_once() {
     let (count, workers) = (number("POLYLOGUE_ANSWERS", 6), number("POLYLOGUE_WORKERS", 3));
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", OFFICE);
+    let place = Place::new(&server.url()).with_team(OFFICE);
     let ids: Vec<String> = (0..count).map(|_| place.detach(&["team.yaml"])).collect();
     let _workers: Vec<WorkerProcess> = (0..workers).map(|_| place.worker(&[])).collect();
     until("all wait", || ids.iter().all(|id| is_waiting(&place, id)) && place.cluster().1.is_empty());
@@ -190,8 +187,7 @@ pub(crate) fn slow(latency: Duration) -> Server {
 fn a_message_reaches_a_conversation_that_a_worker_runs() {
     let Some(server) = PostgresServer::start() else { return };
     let model = slow(Duration::from_millis(150));
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     let id = place.detach(&["team.yaml", "--model", "openai:test"]);
     let _worker = place.worker(&[]);
     until("they talk", || of_type(&place.events(&id), "message").len() > 2);
@@ -216,8 +212,7 @@ fn a_message_reaches_a_conversation_that_a_worker_runs() {
 fn a_server_steers_a_conversation_that_a_worker_runs() {
     let Some(server) = PostgresServer::start() else { return };
     let model = slow(Duration::from_hours(1));
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     let (_front, client) = Client::of_server(&place, &[]);
     let id = place.detach(&["team.yaml", "--model", "openai:test"]);
     let worker = place.worker(&[]);
@@ -245,8 +240,7 @@ fn a_server_steers_a_conversation_that_a_worker_runs() {
 
 /// A place at `store` with a run that was stopped by Ctrl-C, after `meanwhile`.
 fn stopped_run(store: &str, model: &Server, meanwhile: impl FnOnce(&Place)) -> Place {
-    let place = Place::new(store).with_model(model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(store).with_model(model).with_team(TALK);
     let mut run = place.begin(&["run", "team.yaml", "--model", "openai:test"], "run.out");
     until("they talk", || model.count() > 1);
     meanwhile(&place);
@@ -325,8 +319,7 @@ chats:
 #[test]
 fn five_questions_in_nested_parallel_chats_reach_their_askers() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", BOARD);
+    let place = Place::new(&server.url()).with_team(BOARD);
     let id = place.detach(&["team.yaml"]);
     let mut workers: Vec<WorkerProcess> = vec![place.worker(&[]), place.worker(&[])];
     let open = || {
@@ -358,8 +351,7 @@ fn five_questions_in_nested_parallel_chats_reach_their_askers() {
 fn cancel_now_aborts_the_model_call_of_a_conversation_that_another_process_runs() {
     let Some(server) = PostgresServer::start() else { return };
     let model = slow(Duration::from_hours(1));
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     let id = place.detach(&["team.yaml", "--model", "openai:test"]);
     let _workers = [place.worker(&[]), place.worker(&[])];
     until("the model is called", || model.count() == 1);

@@ -75,8 +75,7 @@ fn kill(server: &PostgresServer, worker: WorkerProcess) {
 fn workers_that_are_killed_never_pass_a_shared_budget_and_use_nearly_all_of_it() {
     let Some(server) = PostgresServer::start() else { return };
     let (model, used) = greedy();
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     let most = format!("team={MOST}");
     let run = ["team.yaml", "--model", "openai:test", "--budget-tokens", &most];
     let ids: Vec<String> = (0..25).map(|_| place.detach(&run)).collect();
@@ -131,8 +130,7 @@ fn calls_that_a_killed_worker_may_have_sent_count_no_more_than_it_had_drawn() {
     let stuck =
         Behavior::from(Playbook::new(|_, _| Answer::text("Go on."))).latency(Duration::from_secs(600));
     let stuck = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), stuck).unwrap();
-    let place = Place::new(&server.url()).with_model(&stuck);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&stuck).with_team(TALK);
     let most = format!("team={MOST}");
     let run = ["team.yaml", "--model", "openai:test", "--budget-tokens", &most];
     let ids: Vec<String> = (0..4).map(|_| place.detach(&run)).collect();
@@ -156,8 +154,8 @@ fn calls_that_a_killed_worker_may_have_sent_count_no_more_than_it_had_drawn() {
 #[test]
 fn a_shared_budget_that_cannot_be_is_an_error_with_a_hint() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", &TALK.replace("name: talk", "name: talk\nscript: [{Ann: Hello!}, {Bob: Hi.}]"));
+    let place = Place::new(&server.url())
+        .with_team(&TALK.replace("name: talk", "name: talk\nscript: [{Ann: Hello!}, {Bob: Hi.}]"));
     for (args, what) in [
         (&["run", "team.yaml", "--budget", "nosuch"][..], "there is no shared budget `nosuch`"),
         (&["cluster", "--recount", "nosuch"], "there is no shared budget `nosuch`"),
@@ -185,8 +183,7 @@ fn a_shared_budget_that_cannot_be_is_an_error_with_a_hint() {
 #[test]
 fn the_budgets_of_a_server_pay_for_what_it_runs_as_a_worker() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", SCRIPTED);
+    let place = Place::new(&server.url()).with_team(SCRIPTED);
     for (number, limit) in [(1, "team=1"), (2, "1")] {
         place.detach(&["team.yaml"]);
         let serve = ["serve", "team.yaml", "--listen", "127.0.0.1:0", "--worker", "--budget-calls", limit];
@@ -204,8 +201,7 @@ fn the_budgets_of_a_server_pay_for_what_it_runs_as_a_worker() {
 fn a_worker_with_limits_and_budgets_has_eight_connections_at_most() {
     let Some(server) = PostgresServer::start() else { return };
     let (model, _) = greedy();
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     for _ in 0..20 {
         place.detach(&["team.yaml", "--model", "openai:test", "--budget-tokens", "team=100000000"]);
     }
@@ -218,8 +214,7 @@ fn a_worker_with_limits_and_budgets_has_eight_connections_at_most() {
 /// The budget of a process alone is no limit of conversations that other workers can run.
 #[test]
 fn a_worker_that_has_used_its_own_budget_leaves_conversations_to_others() {
-    let place = Place::new("runs.db");
-    place.file("team.yaml", SCRIPTED);
+    let place = Place::new("runs.db").with_team(SCRIPTED);
     let ids = [place.detach(&["team.yaml"]), place.detach(&["team.yaml"])];
     // As much as one of them takes.
     let worker = place.worker(&["--budget-calls", "2", "--at-once", "1"]);
@@ -236,8 +231,8 @@ fn a_worker_that_has_used_its_own_budget_leaves_conversations_to_others() {
 #[test]
 fn a_worker_with_a_budget_on_cost_leaves_models_of_unknown_price_to_others() {
     let (model, _) = greedy();
-    let place = Place::new("runs.db").with_model(&model);
-    place.file("team.yaml", &TALK.replace("max_turns: 400", "max_turns: 2"));
+    let place =
+        Place::new("runs.db").with_model(&model).with_team(&TALK.replace("max_turns: 400", "max_turns: 2"));
     let id = place.detach(&["team.yaml", "--model", "openai:test"]);
     let worker = place.worker(&["--budget", "1"]);
     until("it has left it to others", || worker.log().contains("is left to other workers"));
@@ -270,8 +265,9 @@ fn a_shared_budget_on_cost_pays_for_no_model_of_unknown_price() {
     const UNKNOWN: &str = "its price is unknown";
     let Some(server) = PostgresServer::start() else { return };
     let (model, _) = greedy();
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", &TALK.replace("max_turns: 400", "max_turns: 2"));
+    let place = Place::new(&server.url())
+        .with_model(&model)
+        .with_team(&TALK.replace("max_turns: 400", "max_turns: 2"));
     place.file("scripted.yaml", SCRIPTED);
     place.file("rows.csv", "id,task\na,Talk of apples.\n");
     let team = ["team.yaml", "--model", "openai:test", "--budget-calls", "team=100"];
@@ -296,8 +292,7 @@ fn a_shared_budget_on_cost_pays_for_no_model_of_unknown_price() {
 #[test]
 fn a_shared_budget_is_removed_unless_a_process_has_drawn_from_it() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", SCRIPTED);
+    let place = Place::new(&server.url()).with_team(SCRIPTED);
     place.run(&["run", "team.yaml", "--budget-calls", "team=1"], 3);
     let drawn = |until: &str| {
         let piece = format!("jsonb_build_object('another', jsonb_build_object('until', {until}))");
@@ -321,8 +316,7 @@ fn a_shared_budget_is_removed_unless_a_process_has_drawn_from_it() {
 fn a_paused_conversation_is_handed_over_with_a_budget() {
     let Some(server) = PostgresServer::start() else { return };
     let (model, _) = greedy();
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     let id = place.detach(&["team.yaml", "--model", "openai:test"]);
     let _worker = place.worker(&[]);
     until("they talk", || model.count() > 1);
@@ -370,8 +364,7 @@ fn a_budget_that_is_raised_while_a_call_is_in_flight_counts_for_the_next_one() {
         if nth == 1 { answer.gated(&held) } else { answer }
     });
     let model = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), Behavior::from(book)).unwrap();
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     place.detach(&["team.yaml", "--model", "openai:test", "--budget-calls", "team=2"]);
     let worker = place.worker(&[]);
     until("the last call that it allows is in flight", || model.count() == 2);
@@ -390,8 +383,7 @@ fn batches_are_paid_by_a_budget_that_they_share() {
     const MOST: u64 = 60_000;
     let Some(server) = PostgresServer::start() else { return };
     let (model, used) = greedy();
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     place.file("one.csv", "id,task\na,Talk of apples.\nb,Talk of bees.\nc,Talk of cats.\n");
     place.file("two.csv", "id,task\nd,Talk of dogs.\ne,Talk of eels.\n");
     let batch = |name: &str, most: u64| {
@@ -442,8 +434,7 @@ fn servers_share_the_budget_of_a_token_for_a_day() {
     const PATH: &str = "/api/v1/conversations";
     let Some(server) = PostgresServer::start() else { return };
     let (model, used) = greedy();
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     let token = |args: &[&str]| place.run(&[&["token", "new"], args].concat(), 0).out.trim().to_owned();
     let bounded = token(&["bounded", "--tokens-per-day", &MOST.to_string()]);
     let free = token(&["free"]);

@@ -65,8 +65,7 @@ fn a_conversation_is_handed_over_to_a_worker() {
 #[test]
 fn a_scheduler_runs_one_conversation_by_its_id() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     let (first, second) = (place.detach(&["team.yaml"]), place.detach(&["team.yaml", "--max-turns", "1"]));
     let ran = place.run(&["worker", "--only", &first], 0);
     assert!(ran.err.contains(&format!("`{first}` has ended: done")), "{}", ran.err);
@@ -92,8 +91,7 @@ fn what_cannot_be_a_cluster_is_refused_with_a_hint() {
     }
     assert_eq!(place.run(&["runs", "--json"], 0).out, "", "nor does one in a folder");
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     place.run(&["run", "team.yaml"], 0);
     for (args, wrong) in [
         (&["worker", "--at-once", "0"][..], "--at-once"),
@@ -120,8 +118,7 @@ fn a_conversation_whose_process_has_died_is_lost_until_it_is_resumed() {
     let book = Playbook::new(|_, _| Answer::text("Hello."));
     let behavior = Behavior::from(book).latency(std::time::Duration::from_secs(3600));
     let slow = Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap();
-    let place = Place::new(&server.url()).with_model(&slow);
-    place.file("team.yaml", TALK.split("script").next().unwrap());
+    let place = Place::new(&server.url()).with_model(&slow).with_team(TALK.split("script").next().unwrap());
     let running = place.begin(&["run", "team.yaml", "--model", "openai:test"], "run.out");
     let states = || place.cluster().1.iter().map(|log| log["state"].to_string()).collect::<Vec<_>>();
     until("it runs", || states() == ["\"held\""] && slow.count() == 1);
@@ -149,8 +146,7 @@ fn is_unclaimed(server: &PostgresServer, id: &str) -> bool {
 #[test]
 fn a_conversation_that_needs_what_no_worker_offers_is_shown_with_the_missing_word() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     let id = place.detach(&["team.yaml", "--needs", "gpu,browser"]);
     let _without = place.worker(&["--offers", "browser"]);
     until("the worker is seen", || place.cluster().0.len() == 1);
@@ -184,8 +180,7 @@ pub(crate) fn lists_files() -> String {
 #[test]
 fn a_conversation_with_local_files_waits_for_a_worker_of_its_machine() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", "local");
-    place.file("team.yaml", &lists_files());
+    let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", "local").with_team(&lists_files());
     let id = place.detach(&["team.yaml", "--allow", "unsafe-host"]);
     place.file("plain.yaml", TALK);
     let plain = place.detach(&["plain.yaml"]);
@@ -204,8 +199,7 @@ fn a_conversation_with_local_files_waits_for_a_worker_of_its_machine() {
 #[test]
 fn a_conversation_that_is_handed_over_again_needs_what_it_needed() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", "local");
-    place.file("team.yaml", &lists_files());
+    let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", "local").with_team(&lists_files());
     let allowed = ["--allow", "unsafe-host"];
     let id = place.detach(&[&["team.yaml", "--needs", "gpu"], &allowed[..]].concat());
     let needs = || place.cluster().1[0]["needs"].clone();
@@ -324,8 +318,7 @@ fn a_conversation_with_files_in_a_volume_waits_for_a_worker_that_has_it() {
     let Some(server) = PostgresServer::start() else { return };
     let volume = tempfile::tempdir().unwrap();
     let shared = format!("volume:{}", volume.path().display());
-    let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", &shared);
-    place.file("team.yaml", WRITES);
+    let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", &shared).with_team(WRITES);
     let id = place.detach(&["team.yaml"]);
     place.file("plain.yaml", TALK);
     let plain = place.detach(&["plain.yaml"]);
@@ -362,8 +355,7 @@ script:
 #[test]
 fn a_changed_team_file_changes_no_conversation_that_was_handed_over() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     let id = place.detach(&["team.yaml"]);
     place.file("team.yaml", &TALK.replace("Hello!", "Good day!"));
     let _worker = place.worker(&[]);
@@ -405,8 +397,7 @@ fn a_conversation_that_waits_for_a_worker_is_cancelled() {
             _ => Answer::text("Hello."),
         });
         let model = Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), Behavior::from(book)).unwrap();
-        let place = Place::new(&store).with_model(&model);
-        place.file("team.yaml", TALK);
+        let place = Place::new(&store).with_model(&model).with_team(TALK);
         let id = place.detach(&["team.yaml", "--model", "openai:test"]);
         let mut worker = place.worker(&[]);
         until("it waits for another try", || place.cluster().1.iter().any(|log| log["state"] == "timed"));
@@ -433,8 +424,7 @@ fn a_conversation_that_waits_for_a_worker_is_cancelled() {
 #[test]
 fn events_that_a_failover_has_undone_are_shown() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     place.detach(&["team.yaml"]);
     let shown = place.run(&["cluster"], 0).err;
     assert!(!shown.contains("events lost"), "{shown}");
@@ -448,8 +438,7 @@ fn events_that_a_failover_has_undone_are_shown() {
 #[test]
 fn a_conversation_that_fails_repeatedly_is_parked_until_it_is_handed_over_again() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     let id = place.detach(&["team.yaml"]);
     // As if workers had died of it.
     let _ = server.sql("UPDATE polylogue.logs SET tries = 5");
@@ -467,8 +456,7 @@ fn a_conversation_that_fails_repeatedly_is_parked_until_it_is_handed_over_again(
 #[test]
 fn a_parked_conversation_that_is_run_by_its_id_is_parked_no_more() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     for command in [&["resume"][..], &["worker", "--only"]] {
         let id = place.detach(&["team.yaml"]);
         let _ = server

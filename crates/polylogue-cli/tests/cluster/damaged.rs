@@ -9,8 +9,7 @@ use crate::place::{Place, of_type, until};
 #[test]
 fn what_is_damaged_is_parked_at_its_first_try_until_it_is_repaired() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     let [changed, torn, renamed, over] = [(); 4].map(|()| place.detach(&["team.yaml"]));
     let all = [&changed, &torn, &renamed, &over];
     for id in [&changed, &torn, &over] {

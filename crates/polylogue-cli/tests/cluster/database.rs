@@ -81,8 +81,7 @@ fn no_call_begins_and_nothing_spins_while_the_database_is_away() {
 #[test]
 fn conversations_wait_for_room_on_the_disk_of_the_database() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     let id = place.detach(&["team.yaml"]);
     // As Postgres reports it.
     let _ = server.sql(
@@ -109,8 +108,7 @@ fn a_worker_and_a_server_warn_of_an_asynchronous_standby() {
     let Some(server) = PostgresServer::start() else { return };
     let _standby = server.standby();
     server.wait_for_standby(false);
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     assert!(place.run(&["doctor"], 0).out.contains(WARNING));
     let worker = place.worker(&[]);
     until("the worker warns", || worker.log().contains(WARNING));

@@ -35,12 +35,10 @@ fn a_cluster_of_one_command_runs_conversations_and_leaves_nothing_behind() {
     if PostgresServer::start().is_none() {
         return;
     }
-    let place = Place::new("");
-    place.file("team.yaml", TALK);
+    let place = Place::new("").with_team(TALK);
     let (mut dev, store, url) = start(&place, &["--postgres"]);
     assert!(url.starts_with("http://127.0.0.1:"), "{url}");
-    let other = Place::new(&store);
-    other.file("team.yaml", TALK);
+    let other = Place::new(&store).with_team(TALK);
     let id = other.detach(&["team.yaml", "--offline"]);
     until("a worker has run it", || of_type(&other.events(&id), "closed").len() == 1);
     assert_eq!(other.cluster().0.len(), 2, "two workers");
@@ -59,11 +57,9 @@ fn what_a_team_is_allowed_holds_for_workers_and_the_server() {
     if PostgresServer::start().is_none() {
         return;
     }
-    let place = Place::new("");
-    place.file("team.yaml", &lists_files());
+    let place = Place::new("").with_team(&lists_files());
     let (mut dev, store, _) = start(&place, &["--postgres", "--workers", "1", "--allow", "unsafe-host"]);
-    let other = Place::new(&store);
-    other.file("team.yaml", &lists_files());
+    let other = Place::new(&store).with_team(&lists_files());
     let id = other.detach(&["team.yaml", "--offline", "--allow", "unsafe-host"]);
     until("a worker has run it", || of_type(&other.events(&id), "closed").len() == 1);
     kill_process(Pid::from_child(&dev), Signal::INT).unwrap();
@@ -75,8 +71,7 @@ fn a_cluster_in_a_folder_is_there_again_and_what_cannot_be_is_an_error_with_a_hi
     if PostgresServer::start().is_none() {
         return;
     }
-    let place = Place::new("");
-    place.file("team.yaml", TALK);
+    let place = Place::new("").with_team(TALK);
     for (args, what) in [
         (&["dev"][..], "--postgres"),
         (&["dev", "--postgres", "--store", "x.db"], "has a database of its own"),
@@ -105,8 +100,7 @@ fn a_cluster_in_a_folder_is_there_again_and_what_cannot_be_is_an_error_with_a_hi
             "{}",
             second.err
         );
-        let other = Place::new(&store);
-        other.file("team.yaml", TALK);
+        let other = Place::new(&store).with_team(TALK);
         ids.push(other.detach(&["team.yaml", "--offline"]));
         let id = ids.last().unwrap();
         until("it is run", || of_type(&other.events(id), "closed").len() == 1);

@@ -9,8 +9,7 @@ use polylogue_test::teams::OFFICE;
 #[test]
 fn an_archived_conversation_is_shown_verified_forked_continued_and_removed() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     place.run(&["run", "team.yaml"], 0);
     let open = place.detach(&["team.yaml"]);
     let listed = place.run(&["runs", "--json", "--state", "done"], 0).lines();
@@ -50,8 +49,7 @@ fn an_archived_conversation_is_shown_verified_forked_continued_and_removed() {
 #[test]
 fn old_conversations_are_archived_and_removed_but_for_those_in_use() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     for _ in 0..3 {
         place.run(&["run", "team.yaml"], 0);
     }
@@ -73,8 +71,7 @@ fn old_conversations_are_archived_and_removed_but_for_those_in_use() {
 
 #[test]
 fn a_conversation_in_a_file_is_archived_unpacked_and_removed_and_one_in_a_folder_is_not_archived() {
-    let place = Place::new("runs.db");
-    place.file("team.yaml", TALK);
+    let place = Place::new("runs.db").with_team(TALK);
     place.run(&["run", "team.yaml"], 0);
     let id = place.run(&["runs", "--json"], 0).lines()[0]["id"].as_str().unwrap().to_owned();
     let before = place.events(&id);
@@ -90,8 +87,7 @@ fn a_conversation_in_a_file_is_archived_unpacked_and_removed_and_one_in_a_folder
     place.run(&["archive", "--older-than", "3d", "--unpack"], 2);
     place.run(&["rm", &id], 0);
     assert_eq!(place.run(&["runs", "--json"], 0).out, "");
-    let folder = Place::new("runs/");
-    folder.file("team.yaml", TALK);
+    let folder = Place::new("runs/").with_team(TALK);
     folder.run(&["run", "team.yaml"], 0);
     let refused = folder.run(&["archive", "last"], 2);
     let why = "cannot be archived";
@@ -103,8 +99,7 @@ fn a_conversation_in_a_file_is_archived_unpacked_and_removed_and_one_in_a_folder
 fn old_conversations_that_wait_are_kept_unless_all_are_meant() {
     let server = PostgresServer::start();
     for store in server.iter().map(PostgresServer::url).chain([String::from("runs.db")]) {
-        let place = Place::new(&store);
-        place.file("team.yaml", TALK);
+        let place = Place::new(&store).with_team(TALK);
         place.file("fails.yaml", &TALK.replace(", {Bob: Hi.}", ""));
         place.file("office.yaml", OFFICE);
         let newest = || place.run(&["runs", "--json"], 0).lines()[0]["id"].as_str().unwrap().to_owned();

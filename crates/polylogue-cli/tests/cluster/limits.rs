@@ -17,8 +17,7 @@ fn a_conversation_that_waits_for_a_rate_limit_occupies_no_worker() {
         _ => Answer::text("Here I am."),
     });
     let model = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), Behavior::from(book)).unwrap();
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     let waits = place.detach(&["team.yaml", "--model", "openai:test"]);
     let worker = place.worker(&["--at-once", "1"]);
     let state = |id: &str| {

@@ -34,8 +34,7 @@ chat: {{participants: [Ann, Bob], stop: {{max_turns: {TURNS}}}, loop_detection: 
 
 /// A machine with the database, the model and a team.
 fn machine(database: &PostgresServer, model: &Server, team: &str) -> Place {
-    let place = Place::new(&database.url()).with_model(model);
-    place.file("team.yaml", team);
+    let place = Place::new(&database.url()).with_model(model).with_team(team);
     place
 }
 
@@ -168,8 +167,7 @@ impl Client {
 fn a_client_follows_a_worker_over_a_drain_and_a_kill() {
     let Some(database) = PostgresServer::start() else { return };
     let model = model();
-    let place = Place::new(&database.url()).with_model(&model);
-    place.file("team.yaml", &talk());
+    let place = Place::new(&database.url()).with_model(&model).with_team(&talk());
     let (_server, client) = Client::of_server(&place, &["--scope", "read,metrics"]);
     let id = place.detach(&["team.yaml", "--model", "openai:test"]);
     let pieces = Arc::new(AtomicUsize::new(0));
@@ -268,8 +266,7 @@ fn a_worker_continues_what_a_server_began() {
 fn a_worker_of_a_tenant_continues_what_a_server_began_for_it_and_no_other_does() {
     let Some(database) = PostgresServer::start() else { return };
     let model = model();
-    let place = Place::new(&database.url()).with_model(&model);
-    place.file("team.yaml", &talk());
+    let place = Place::new(&database.url()).with_model(&model).with_team(&talk());
     let (server, client) = Client::of_server(&place, &["--tenant", "acme"]);
     let id = &*client.begin();
     let of_log = |what: &str| database.sql(&format!("SELECT {what} FROM polylogue.logs WHERE id = '{id}'"));
@@ -386,8 +383,7 @@ fn a_server_that_starts_again_continues_what_no_worker_has() {
     let Some(database) = PostgresServer::start() else { return };
     let model = model();
     for has_worker in [false, true] {
-        let place = Place::new(&database.url()).with_model(&model);
-        place.file("team.yaml", &talk());
+        let place = Place::new(&database.url()).with_model(&model).with_team(&talk());
         let (first, client) = Client::of_server(&place, &[]);
         let id = client.begin();
         until("it runs", || place.events(&id).len() > 3);

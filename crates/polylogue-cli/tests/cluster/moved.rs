@@ -14,8 +14,7 @@ const NO_BOUND: &str = "the maximum computed before the run no longer applies";
 #[test]
 fn a_conversation_is_moved_to_another_version_of_its_team_and_what_cannot_work_is_refused() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     place.file("new.yaml", &TALK.replace("Hello!", "Good day!").replace("You are brief.", "You are polite."));
     place.file("other.yaml", &TALK.replace("Bob", "Carol"));
     let id = place.detach(&["team.yaml", "--max-turns", "1"]);

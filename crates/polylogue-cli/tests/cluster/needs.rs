@@ -69,8 +69,7 @@ fn a_worker_without_the_key_never_claims_what_needs_it() {
 #[test]
 fn a_server_that_is_a_worker_offers_what_it_says_and_runs_as_many() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     let id = place.detach(&["team.yaml", "--needs", "gpu"]);
     let serve =
         ["serve", "team.yaml", "--listen", "127.0.0.1:0", "--worker", "--at-once", "3", "--offers", "gpu"];
@@ -117,8 +116,7 @@ fn servers_of_the_user_and_the_sandbox_are_needed_where_the_team_uses_them() {
 fn a_conversation_with_files_is_run_by_workers_that_treat_them_as_the_process_in_which_it_began() {
     let Some(server) = PostgresServer::start() else { return };
     let place = |files: &str| {
-        let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", files);
-        place.file("team.yaml", WRITES);
+        let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", files).with_team(WRITES);
         place.file("plain.yaml", TALK);
         place
     };

@@ -8,8 +8,7 @@ use crate::place::{Place, until};
 
 #[test]
 fn what_would_have_no_effect_or_could_run_nothing_is_refused_at_the_start() {
-    let place = Place::new("runs.db");
-    place.file("team.yaml", TALK);
+    let place = Place::new("runs.db").with_team(TALK);
     let id = place.detach(&["team.yaml"]);
     let one = "`polylogue worker --only ID --record FILE` records one";
     for (args, wrong) in [

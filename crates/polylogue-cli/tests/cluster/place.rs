@@ -46,6 +46,12 @@ impl Place {
         self
     }
 
+    /// With this `team.yaml`.
+    pub(crate) fn with_team(self, text: &str) -> Self {
+        self.file("team.yaml", text);
+        self
+    }
+
     /// With an environment variable.
     pub(crate) fn with_var(mut self, name: &str, value: &str) -> Self {
         self.vars.push((name.into(), value.into()));

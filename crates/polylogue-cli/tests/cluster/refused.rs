@@ -31,8 +31,7 @@ fn what_a_model_refuses_permanently_is_parked_with_its_hint_until_it_is_resumed(
             0..3 => Answer::error(401, "no such key"),
             _ => Answer::text("Hello."),
         }));
-        let place = Place::new(&store).with_model(&model);
-        place.file("team.yaml", team());
+        let place = Place::new(&store).with_model(&model).with_team(team());
         place.file("new.yaml", &team().replace("You are brief.", "You are polite."));
         let workers = [(); 3].map(|()| place.worker(&[]));
         let id = place.detach(&["team.yaml", "--model", "openai:test"]);
@@ -77,8 +76,8 @@ fn a_worker_with_a_wrong_key_parks_nothing_that_another_one_can_run() {
     let Some(database) = PostgresServer::start() else { return };
     let model = server(Behavior::from(Playbook::always(Answer::text("Hello."))).key("right"));
     let place = |key: &str| {
-        let place = Place::new(&database.url()).with_model(&model).with_var("OPENAI_API_KEY", key);
-        place.file("team.yaml", team());
+        let place =
+            Place::new(&database.url()).with_model(&model).with_var("OPENAI_API_KEY", key).with_team(team());
         place
     };
     let (wrong, right) = (place("wrong"), place("right"));

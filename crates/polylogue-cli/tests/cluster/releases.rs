@@ -32,8 +32,7 @@ fn append_of_later_release(server: &PostgresServer, id: &str, fields: &str) -> S
 #[test]
 fn what_a_later_release_has_written_is_left_to_its_workers() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     let id = place.detach(&["team.yaml"]);
     let json = append_of_later_release(&server, &id, r#""type":"hologram_shown","of":"Ann""#);
     let worker = place.worker(&[]);
@@ -53,8 +52,7 @@ fn what_a_later_release_has_written_is_left_to_its_workers() {
 #[test]
 fn what_a_later_release_has_moved_to_its_own_team_is_left_to_its_workers() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     let id = place.detach(&["team.yaml"]);
     let team = server.sql("SELECT json FROM polylogue.teams");
     let with_key = team.replacen("name: talk", r"name: talk\nholograms: 3", 1);
@@ -91,8 +89,7 @@ fn post_of_later_release(server: &PostgresServer, id: &str) {
 fn what_a_later_release_has_posted_is_left_to_its_workers() {
     let Some(server) = PostgresServer::start() else { return };
     let model = counting_model();
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     place.file("long.yaml", LONG);
     let waits = place.detach(&["team.yaml"]);
     post_of_later_release(&server, &waits);
@@ -328,8 +325,7 @@ fn workers_end_when_a_later_release_has_migrated_the_tables() {
 #[test]
 fn tables_of_a_later_release_are_read_and_not_written() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     place.run(&["run", "team.yaml"], 0);
     let events = place.events("last");
     let refused = |args: &[&str]| {

@@ -27,8 +27,7 @@ fn seen_worker(place: &Place, args: &[&str]) -> WorkerProcess {
 fn what_is_handed_over_says_for_what_it_waits() {
     let server = PostgresServer::start();
     for store in stores(server.as_ref()) {
-        let place = Place::new(&store);
-        place.file("team.yaml", TALK);
+        let place = Place::new(&store).with_team(TALK);
         let said = |args: &[&str]| {
             let ran = place.run(&[&["run", "team.yaml", "--detach"], args].concat(), 0);
             (ran.out.trim().to_owned(), ran.err)
@@ -57,8 +56,7 @@ fn what_is_handed_over_says_for_what_it_waits() {
 /// Its exit code is that of a run of it.
 #[test]
 fn what_is_over_is_not_handed_over() {
-    let place = Place::new("runs.db");
-    place.file("team.yaml", TALK);
+    let place = Place::new("runs.db").with_team(TALK);
     for (limit, exit, said) in
         [(&[][..], 0, "is over: "), (&["--max-turns", "1"], 3, "would end again at once: ")]
     {
@@ -76,8 +74,7 @@ fn what_is_over_is_not_handed_over() {
 fn an_answer_says_whether_a_worker_continues_the_conversation() {
     let server = PostgresServer::start();
     for store in stores(server.as_ref()) {
-        let place = Place::new(&store);
-        place.file("team.yaml", OFFICE);
+        let place = Place::new(&store).with_team(OFFICE);
         place.run(&["run", "team.yaml"], 5);
         let answered = place.run(&["answer", "last", "Why not?"], 0).err;
         assert!(answered.contains("answered; `polylogue resume "), "{store}: {answered}");
@@ -99,8 +96,7 @@ fn a_conversation_that_runs_or_whose_process_has_died_is_said_to_be_such() {
     let behavior = Behavior::from(Playbook::new(|_, _| Answer::text("Hello.")));
     let slow = behavior.latency(Duration::from_secs(3600));
     let slow = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), slow).unwrap();
-    let place = Place::new(&server.url()).with_model(&slow);
-    place.file("team.yaml", TALK.split("script").next().unwrap());
+    let place = Place::new(&server.url()).with_model(&slow).with_team(TALK.split("script").next().unwrap());
     let run = ["run", "team.yaml", "--model", "openai:test"];
     let mut running = place.begin(&run, "first.out");
     until("its model is called", || slow.count() == 1);

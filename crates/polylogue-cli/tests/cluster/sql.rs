@@ -20,8 +20,7 @@ fn statements(page: &str) -> Vec<&str> {
 #[test]
 fn each_statement_of_the_documentation_finds_what_there_is() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_team(TALK);
     let newest = || place.run(&["runs", "--json"], 0).lines()[0]["id"].as_str().unwrap().to_owned();
     place.run(&["run", "team.yaml"], 0);
     place.run(&["archive", &newest()], 0);

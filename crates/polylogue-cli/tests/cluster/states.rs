@@ -96,8 +96,7 @@ fn listed(place: &Place, client: &Client) -> [String; 3] {
 fn lists_say_which_conversations_run_and_why_others_do_not() {
     let Some(server) = PostgresServer::start() else { return };
     let model = slow(Duration::from_hours(1));
-    let place = Place::new(&server.url()).with_model(&model);
-    place.file("team.yaml", TALK);
+    let place = Place::new(&server.url()).with_model(&model).with_team(TALK);
     let (_front, client) = Client::of_server(&place, &[]);
     let is = |word: &str, text: &str| assert_eq!(listed(&place, &client), [word, word, text]);
     let id = place.detach(&["team.yaml", "--model", "openai:test"]);
