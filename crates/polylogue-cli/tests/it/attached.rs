@@ -16,8 +16,7 @@ const DOT: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01";
 #[test]
 fn pictures_and_texts_are_sent_with_the_task() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     home.file("notes.md", "Use ```this```.\n");
     std::fs::write(home.path("dot.png"), DOT).unwrap();
     let run = ["run", "team.yaml", "-m", "openai:test", "--attach", "dot.png", "--attach", "notes.md"];
@@ -45,8 +44,7 @@ fn last_sent(server: &polylogue_test::server::Server) -> String {
 #[test]
 fn documents_and_sounds_are_sent_in_one_message_with_the_task() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     std::fs::write(home.path("a.pdf"), b"%PDF-1.7 ....").unwrap();
     std::fs::write(home.path("a.wav"), b"RIFF....WAVEfmt ").unwrap();
     home.run(&["run", "team.yaml", "-m", "openai:test", "--attach", "a.pdf", "--attach", "a.wav"]).ok();
@@ -72,8 +70,7 @@ fn documents_and_sounds_are_sent_in_one_message_with_the_task() {
 #[test]
 fn a_message_of_send_resume_and_chat_has_attachments_too() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
-    let home = Home::at(&server).var("POLYLOGUE_MODEL", "openai:test");
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).var("POLYLOGUE_MODEL", "openai:test").with_team(TEAM);
     home.file("notes.md", "Remember this.\n");
     home.run(&["run", "team.yaml"]).ok();
     home.run(&["resume", "last", "And this?", "--attach", "notes.md"]).ok();
@@ -114,8 +111,7 @@ fn a_file_is_attached_within_a_chat() {
 #[test]
 fn what_a_known_model_cannot_read_is_an_error_before_any_call() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
-    let home = Home::at(&server).var("DEEPSEEK_API_KEY", KEY).var("XAI_API_KEY", KEY);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).var("DEEPSEEK_API_KEY", KEY).var("XAI_API_KEY", KEY).with_team(TEAM);
     std::fs::write(home.path("a.pdf"), b"%PDF-1.7 ....").unwrap();
     std::fs::write(home.path("a.mp3"), b"ID3....").unwrap();
     std::fs::write(home.path("a.png"), DOT).unwrap();
@@ -291,8 +287,7 @@ fn check_finds_media_that_a_known_model_cannot_read() {
 
 #[test]
 fn ollama_reads_neither_documents_nor_sounds() {
-    let home = Home::new();
-    home.file("team.yaml", TEAM);
+    let home = Home::new().with_team(TEAM);
     std::fs::write(home.path("a.pdf"), b"%PDF-1.7 ....").unwrap();
     std::fs::write(home.path("a.mp3"), b"ID3....").unwrap();
     for (file, what) in [("a.pdf", "a PDF document"), ("a.mp3", "a sound")] {
@@ -306,8 +301,7 @@ fn ollama_reads_neither_documents_nor_sounds() {
 #[test]
 fn what_cannot_be_attached_is_an_error_before_any_model_is_called() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     std::fs::write(home.path("dot.png"), DOT).unwrap();
     std::fs::write(home.path("half.png"), &DOT[..20]).unwrap();
     std::fs::write(home.path("data.bin"), [0_u8, 159, 146, 150]).unwrap();
@@ -329,8 +323,8 @@ fn what_cannot_be_attached_is_an_error_before_any_model_is_called() {
 #[test]
 fn the_most_that_a_run_takes_counts_what_is_attached() {
     let server = serve(Behavior::from(Playbook::always(Answer::text("A dot.").usage(100, 3))).key(KEY));
-    let home = Home::at(&server);
-    home.file("team.yaml", &TEAM.replace("{name: Ann}", "{name: Ann, parameters: {max_tokens: 10}}"));
+    let home = Home::at(&server)
+        .with_team(&TEAM.replace("{name: Ann}", "{name: Ann, parameters: {max_tokens: 10}}"));
     home.file("notes.md", &"words ".repeat(2_000));
     std::fs::write(home.path("dot.png"), DOT).unwrap();
     std::fs::write(home.path("a.wav"), b"RIFF....WAVEfmt ").unwrap();

@@ -13,8 +13,7 @@ use crate::models::{SAID, TALK, said, talk};
 
 /// Runs `team.yaml` of `text`, which is not a team.
 fn check_team(text: &str, expected: &Expect) {
-    let home = Home::new();
-    home.file("team.yaml", text);
+    let home = Home::new().with_team(text);
     expected.assert_eq(&home.run(&["run", "team.yaml"]).exits(2).masked(&home));
     assert!(home.listed().is_empty());
 }
@@ -99,8 +98,7 @@ fn a_cycle_of_teams() {
 
 #[test]
 fn unknown_variables_and_other_wrong_options() {
-    let home = Home::new();
-    home.file("team.yaml", TALK);
+    let home = Home::new().with_team(TALK);
     expect![[r#"
         error: a value is given for `wht`, which is not a variable of this team
          --> team.yaml:5:1
@@ -177,8 +175,7 @@ fn a_summary_without_a_model_and_one_of_an_unknown_kind() {
 #[test]
 fn a_dead_endpoint() {
     let gone = crate::home::UNREACHABLE;
-    let mut home = Home::new().var("OPENAI_BASE_URL", gone);
-    home.file("team.yaml", TALK);
+    let mut home = Home::new().var("OPENAI_BASE_URL", gone).with_team(TALK);
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);
     let err = ran.err.replace(gone, "SERVER");
     // Each with a time that differs from run to run.
@@ -287,8 +284,7 @@ fn a_full_disk() {
     let server = serve(Playbook::new(|received, _| {
         Answer::text(format!("{} {}", received.messages().len(), "word".repeat(15_000)))
     }));
-    let home = Home::at(&server);
-    home.file("team.yaml", LONG);
+    let home = Home::at(&server).with_team(LONG);
     let script = r#"
         dd if=/dev/zero of=small/filler bs=1024 count=3700 2>/dev/null
         $POLYLOGUE --store small/store.db run team.yaml -m openai:test --no-stream >out 2>err; echo "exit $?"
@@ -324,8 +320,7 @@ fn what_is_on_a_disk_without_any_space_can_be_read() {
         }))
         .latency(Duration::from_millis(100)),
     );
-    let home = Home::at(&server);
-    home.file("team.yaml", LONG);
+    let home = Home::at(&server).with_team(LONG);
     let script = r#"
         export POLYLOGUE_STORE=small/store.db
         look() { $POLYLOGUE --store $1/store.db show last --json; $POLYLOGUE --store $1/store.db runs --json; }

@@ -29,8 +29,7 @@ script:
 const CROSS: &str = "assistant: [Poet, Cook]\nuser: [Thief, King, Fool]\ntask: [task 1, task 2]\n";
 
 fn home() -> Home {
-    let home = Home::new();
-    home.file("team.yaml", SOCIETY);
+    let home = Home::new().with_team(SOCIETY);
     home.file("cross.yaml", CROSS);
     home
 }
@@ -282,9 +281,7 @@ fn ctrl_c_ends_it_after_the_turns_that_have_begun() {
 
 #[test]
 fn rows_wait_for_people_and_are_taken_up_when_they_have_answered() {
-    let home = Home::new();
-    home.file(
-        "team.yaml",
+    let home = Home::new().with_team(
         "name: asks\nagents: [{name: A}, {name: Eve, human: true}]\nchat: {pattern: sequential, participants: [A, Eve]}\nscript: [{A: Well?}]\n",
     );
     home.file("rows.jsonl", "{\"task\": \"a\"}\n{\"task\": \"b\"}\n");

@@ -40,8 +40,7 @@ fn is_within(option: &str, calls: usize) -> bool {
 fn a_budget_of_the_process_ends_a_run_which_a_larger_one_continues() {
     for (option, low, high, code, reason) in BUDGETS {
         let server = serve(talker());
-        let home = Home::at(&server);
-        home.file("team.yaml", TEAM);
+        let home = Home::at(&server).with_team(TEAM);
         let ended = home.run(&[&RUN[..], &[option, low]].concat()).exits(code);
         assert!(ended.out.contains(reason), "{option}: {}", ended.out);
         let resume = format!("`polylogue resume {} {option} ", home.id());
@@ -60,8 +59,7 @@ fn a_budget_of_the_process_ends_a_run_which_a_larger_one_continues() {
 #[test]
 fn all_budgets_hold_at_once_and_next_to_the_limits_of_the_run() {
     let server = serve(talker());
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     let all = ["--budget", "1000", "--budget-tokens", "100000", "--budget-calls", "3", "--budget-time", "1h"];
     let ended = home.run(&[&RUN[..], &all].concat()).exits(3);
     assert!(

@@ -327,9 +327,7 @@ fn a_message_that_the_script_does_not_expect_uses_up_no_step() {
 
 #[test]
 fn an_error_is_shown_once_at_a_terminal_and_in_a_pipe() {
-    let home = Home::new();
-    home.file(
-        "team.yaml",
+    let home = Home::new().with_team(
         "name: duo\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\nscript: [{Ann: Hello.}]\n",
     );
     let mut terminal = Terminal::open(&home, (100, 40), &["chat", "team.yaml", "--offline"]);

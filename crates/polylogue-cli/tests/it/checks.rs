@@ -12,8 +12,7 @@ const BROKEN: &str =
 
 #[test]
 fn warnings_fail_only_when_they_are_to() {
-    let home = Home::new();
-    home.file("team.yaml", DOUBTFUL);
+    let home = Home::new().with_team(DOUBTFUL);
     let ran = home.run(&["check", "team.yaml"]).ok();
     assert!(ran.err.contains("warning[no-stop]: nothing ends the chat `t`"), "{}", ran.err);
     home.run(&["check", "--strict", "team.yaml"]).exits(2);
@@ -49,8 +48,7 @@ fn findings_of_several_files_are_one_sarif_document() {
 
 #[test]
 fn columns_in_sarif_are_those_of_editors() {
-    let home = Home::new();
-    home.file("team.yaml", &BROKEN.replace("name: Ann,", "name: Ann, description: \"😀é漢\","));
+    let home = Home::new().with_team(&BROKEN.replace("name: Ann,", "name: Ann, description: \"😀é漢\","));
     let [document] = home.run(&["check", "--sarif", "team.yaml"]).exits(2).lines().try_into().unwrap();
     sarif::check(&document);
     let run = &document["runs"][0];

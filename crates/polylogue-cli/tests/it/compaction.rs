@@ -24,8 +24,7 @@ script:
 
 #[test]
 fn a_compaction_is_said_and_shown() {
-    let home = Home::new();
-    home.file("team.yaml", TEAM);
+    let home = Home::new().with_team(TEAM);
     let run = home.run(&["run", "team.yaml", "--offline"]).ok();
     assert!(run.out.contains("Ann compacted 3 messages of its history, about "), "{}", run.out);
     assert!(!run.out.contains("summary: "), "{}", run.out);

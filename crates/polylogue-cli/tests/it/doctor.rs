@@ -206,8 +206,7 @@ fn it_tells_what_models_can_do_and_finds_it_out() {
             Some("json_schema") => Answer::text(r#"{"shade_of_grass": "green"}"#).usage(20, 10),
             Some(_) => Answer::text(r#"{"color": "green"}"#).usage(20, 10),
         }));
-    let home = Home::at(&able);
-    home.file("team.yaml", &format!("model: openai:able\n{TALK}"));
+    let home = Home::at(&able).with_team(&format!("model: openai:able\n{TALK}"));
     expect![[r#"
           openai:able
             asked now, with 120 tokens

@@ -60,8 +60,7 @@ fn a_run_that_was_stopped_finds_its_endpoint_again_without_its_file() {
 #[test]
 fn a_variable_that_is_not_set_ends_a_run_before_its_first_request() {
     let server = serve(talk());
-    let mut home = Home::new().var("HOUSE_KEY", KEY);
-    home.file("team.yaml", &house(&server, ALL));
+    let mut home = Home::new().var("HOUSE_KEY", KEY).with_team(&house(&server, ALL));
     let ran = home.run(&["run", "team.yaml", "--quiet", "--allow", "endpoints,env"]).exits(2);
     assert_eq!(
         ran.err,
@@ -101,8 +100,7 @@ fn a_known_provider_takes_other_settings_and_keeps_its_key_from_other_addresses(
 #[test]
 fn retries_and_time_limits_are_the_endpoints() {
     let server = serve(Playbook::always(Answer::error(503, "busy")));
-    let home = Home::new();
-    home.file("team.yaml", &house(&server, "retries: 1"));
+    let home = Home::new().with_team(&house(&server, "retries: 1"));
     home.run(&["run", "team.yaml", "--allow", "endpoints,env"]).exits(1);
     assert_eq!(server.count(), 2);
     let slow = serve(Behavior::from(Playbook::echo()).latency(Duration::from_secs(20)));
@@ -118,8 +116,7 @@ fn a_retry_is_said_where_no_terminal_shows_it() {
         0 => Answer::status(429).retry_after_secs(0),
         _ => Answer::text("Done."),
     }));
-    let home = Home::new();
-    home.file("team.yaml", &house(&server, "retries: 3"));
+    let home = Home::new().with_team(&house(&server, "retries: 3"));
     for (option, is_said) in
         [("--verbose", true), ("--json", true), ("--style=autogen", true), ("--quiet", false)]
     {

@@ -16,8 +16,7 @@ fn team(a: &Server, b: &Server, more: &str) -> String {
 }
 
 fn home(a: &Server, b: &Server, more: &str) -> Home {
-    let home = Home::new();
-    home.file("team.yaml", &team(a, b, more));
+    let home = Home::new().with_team(&team(a, b, more));
     home
 }
 
@@ -60,8 +59,8 @@ fn a_refused_reply_costs_what_it_used() {
     let a = serve(Playbook::list([refused(), refused()]));
     let b = serve(Playbook::list([Answer::text("Hello.").usage(10, 5), Answer::text("Again.").usage(10, 5)]));
     let limited = "system: Be brief., parameters: {max_tokens: 4096}";
-    let home = Home::new();
-    home.file("team.yaml", &team(&a, &b, "fallback: [refusal]\n").replace("system: Be brief.", limited));
+    let home =
+        Home::new().with_team(&team(&a, &b, "fallback: [refusal]\n").replace("system: Be brief.", limited));
     let ran = home.run(&[&RUN[..], &["--max-cost", "0.5"]].concat()).ok();
     assert!(ran.out.contains("Hello.") && ran.out.contains("Again."), "{}", ran.out);
     let events = home.events();
@@ -90,8 +89,7 @@ fn a_failed_attempt_counts_for_the_model_that_was_asked_at_its_price() {
     let address = format!("\"{}\", retries: ", b.base_url());
     let text = team(&a, &b, "").replace(&format!("{address}0"), &format!("{address}1"));
     let text = text.replace("system: Be brief.", "parameters: {max_tokens: 4096}");
-    let home = Home::new();
-    home.file("team.yaml", &text.replace("max_turns: 2", "max_turns: 1"));
+    let home = Home::new().with_team(&text.replace("max_turns: 2", "max_turns: 1"));
     home.run(&RUN).ok();
     let events = home.events();
     let charges = of_type(&events, "charged");

@@ -22,8 +22,7 @@ script:
 "#;
 
 fn home() -> Home {
-    let home = Home::new();
-    home.file("team.yaml", TEAM);
+    let home = Home::new().with_team(TEAM);
     home.file("own.txt", "of the team");
     fs::create_dir(home.path("project")).unwrap();
     home.file("project/notes.txt", "A note.");

@@ -41,6 +41,12 @@ impl Home {
         Self::new().var("OPENAI_API_KEY", KEY).var("OPENAI_BASE_URL", &server.base_url())
     }
 
+    /// With this `team.yaml`.
+    pub(crate) fn with_team(self, text: &str) -> Self {
+        self.file("team.yaml", text);
+        self
+    }
+
     /// With one more environment variable.
     pub(crate) fn var(mut self, name: &str, value: &str) -> Self {
         self.set(name, value);

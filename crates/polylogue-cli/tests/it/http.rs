@@ -9,8 +9,7 @@ use crate::models::{CALLS, SAID, TALK, said, talk};
 fn a_team_runs_over_http_streaming_and_not() {
     let runs = [("", true), ("--no-stream", false)].map(|(option, streams)| {
         let server = serve(talk());
-        let home = Home::at(&server);
-        home.file("team.yaml", TALK);
+        let home = Home::at(&server).with_team(TALK);
         let args = ["run", "team.yaml", "--model", "openai:test", option];
         let ran = home.run(args.strip_suffix(&[""]).unwrap_or(&args)).ok();
         assert!(ran.out.contains("\ndone: Bob said `GOODBYE` · 4 turns · "), "{}", ran.out);
@@ -53,8 +52,7 @@ fn usage_and_prices_of_the_team_become_cost() {
 #[test]
 fn a_budget_refuses_models_of_unknown_price_before_anything_is_sent() {
     let server = serve(talk());
-    let home = Home::at(&server);
-    home.file("team.yaml", TALK);
+    let home = Home::at(&server).with_team(TALK);
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--max-cost", "1"]).exits(2);
     assert!(ran.err.contains("there is a limit on cost, but its price is unknown"), "{}", ran.err);
     assert!(

@@ -13,8 +13,7 @@ use crate::pictures::can_enclose;
 use crate::terminal::Terminal;
 
 fn home() -> Home {
-    let home = Home::new();
-    home.file("team.yaml", OFFICE);
+    let home = Home::new().with_team(OFFICE);
     home
 }
 
@@ -222,8 +221,7 @@ const ALONE: &str = "name: desk\ntask: Write.\nagents: [{name: Kim, human: true}
 
 #[test]
 fn a_line_can_be_edited_recalled_and_have_several_lines() {
-    let home = Home::new();
-    home.file("team.yaml", ALONE);
+    let home = Home::new().with_team(ALONE);
     let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
     terminal.wait_for(PROMPT);
     // Left twice, and a letter that was forgotten; then another line.
@@ -284,8 +282,7 @@ const PAIR: &str = "name: pair\ntask: Go.\nagents: [{name: A, system: a}, {name:
 #[test]
 fn ctrl_c_while_a_model_writes_leaves_no_trace_on_the_screen() {
     let server = slow_talk();
-    let home = Home::at(&server);
-    home.file("team.yaml", PAIR);
+    let home = Home::at(&server).with_team(PAIR);
     let mut terminal = Terminal::open(&home, (80, 24), &["run", "team.yaml", "-m", "openai:test"]);
     terminal.wait_for("word9 ");
     terminal.press("\u{3}");
@@ -307,8 +304,7 @@ fn ctrl_c_while_a_model_writes_leaves_no_trace_on_the_screen() {
 #[test]
 fn an_error_is_shown_once_and_where_it_happened() {
     let server = serve(Playbook::always(Answer::error(400, format!("bad \u{1b}[31mkey\u{7} {KEY}"))));
-    let home = Home::at(&server);
-    home.file("team.yaml", PAIR);
+    let home = Home::at(&server).with_team(PAIR);
     let (code, seen) = Terminal::open(&home, (100, 24), &["run", "team.yaml", "-m", "openai:test"]).end();
     assert_eq!(code, 1);
     expect![[r#"

@@ -85,8 +85,7 @@ fn what_a_model_wrote_is_sent_again_with_its_keys_in_its_order() {
 #[test]
 fn a_recording_is_replayed_by_the_digests_of_the_same_order() {
     let server = serve(behavior());
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     home.run(&["run", "team.yaml", "--record", "calls.jsonl"]).ok();
     let digests = |home: &Home| -> Vec<Value> {
         home.events()

@@ -38,8 +38,7 @@ fn a_limit_of_the_command_line_holds_for_a_bare_resume_until_another_value_is_gi
         ("--max-cost", "0.5", "0.8", "1000", 4),
     ] {
         let server = serve(talker());
-        let home = Home::at(&server);
-        home.file("team.yaml", TEAM);
+        let home = Home::at(&server).with_team(TEAM);
         let ended = home.run(&[&RUN[..], &[option, low]].concat()).exits(code);
         assert!(ended.out.contains(&format!("polylogue resume {} {option} ", home.id())), "{}", ended.out);
         let (calls, events) = (server.count(), home.events());
@@ -86,8 +85,7 @@ fn what_is_advised_after_a_condition_on_tokens_or_cost_continues() {
 fn the_limits_of_a_run_that_was_killed_hold_in_the_process_that_resumes_it() {
     for store in ["talks/", "store.db"] {
         let slow = serve(talker().latency(Duration::from_secs(600)));
-        let mut home = Home::at(&slow).var("POLYLOGUE_STORE", store);
-        home.file("team.yaml", TEAM);
+        let mut home = Home::at(&slow).var("POLYLOGUE_STORE", store).with_team(TEAM);
         let running = home.start(&[&RUN[..], &["--max-calls", "3"]].concat());
         until("the model is asked", || slow.count() >= 1);
         running.signal(Signal::KILL);
@@ -112,14 +110,10 @@ fn the_limits_of_a_run_that_was_killed_hold_in_the_process_that_resumes_it() {
 #[test]
 fn a_limit_that_is_changed_while_a_person_is_waited_for_holds_when_the_person_has_answered() {
     let server = serve(talker());
-    let home = Home::at(&server);
-    home.file(
-        "team.yaml",
-        &TEAM.replace(
-            "  - {name: Bob, system: You are Bob., parameters: {max_tokens: 10}}",
-            "  - {name: Bob, human: true}",
-        ),
-    );
+    let home = Home::at(&server).with_team(&TEAM.replace(
+        "  - {name: Bob, system: You are Bob., parameters: {max_tokens: 10}}",
+        "  - {name: Bob, human: true}",
+    ));
     home.run(&[&RUN[..], &["--max-turns", "9"]].concat()).exits(5);
     assert_eq!(state(&home), "waiting for Bob");
     // Ann had a turn: with the two that are allowed from here on, these are three.
@@ -133,8 +127,7 @@ fn a_limit_that_is_changed_while_a_person_is_waited_for_holds_when_the_person_ha
 #[test]
 fn a_call_that_an_earlier_process_has_lost_does_not_count_in_the_budget_of_the_next_one() {
     let stuck = serve(talker().latency(Duration::from_secs(600)));
-    let mut home = Home::at(&stuck);
-    home.file("team.yaml", TEAM);
+    let mut home = Home::at(&stuck).with_team(TEAM);
     let running = home.start(&RUN);
     until("the model is asked", || stuck.count() >= 1);
     running.signal(Signal::KILL);
@@ -156,8 +149,7 @@ fn a_call_that_an_earlier_process_has_lost_does_not_count_in_the_budget_of_the_n
 #[test]
 fn at_a_limit_a_person_is_asked_and_the_raise_survives_a_process_that_is_killed() {
     let server = serve(talker());
-    let mut home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let mut home = Home::at(&server).with_team(TEAM);
     home.run(&[&RUN[..], &["--max-calls", "2", "--max-turns", "9", "--on-limit", "ask"]].concat()).exits(5);
     assert_eq!((state(&home), server.count()), ("waiting for pair".to_owned(), 2));
     let waiting = home.run(&["waiting"]).ok();
@@ -188,8 +180,7 @@ fn at_a_limit_a_person_is_asked_and_the_raise_survives_a_process_that_is_killed(
 #[test]
 fn a_conversation_that_waits_at_a_limit_ends_there_when_it_is_resumed_without_questions() {
     let server = serve(talker());
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     home.run(&[&RUN[..], &["--max-calls", "2", "--on-limit", "ask"]].concat()).exits(5);
     let ended = home.run(&["resume", "last", "--on-limit", "stop"]).exits(3);
     assert!(ended.out.contains("limit: 2 model calls"), "{}", ended.out);
@@ -202,9 +193,7 @@ fn a_conversation_that_waits_at_a_limit_ends_there_when_it_is_resumed_without_qu
 #[test]
 fn standard_input_raises_a_limit_only_where_it_may_approve() {
     let server = serve(talker());
-    let home = Home::at(&server);
-    home.file(
-        "team.yaml",
+    let home = Home::at(&server).with_team(
         &TEAM.replace("task: Talk", "task: Talk\nlimits: {calls: 2, on_limit: ask, ceiling: {calls: 3}}"),
     );
     let asked = home.run_reading("yes\n", &RUN).exits(5);
@@ -218,8 +207,7 @@ fn standard_input_raises_a_limit_only_where_it_may_approve() {
 #[test]
 fn rows_of_a_batch_continue_under_the_limits_that_they_began_with() {
     let slow = serve(talker().latency(Duration::from_secs(600)));
-    let mut home = Home::at(&slow);
-    home.file("team.yaml", TEAM);
+    let mut home = Home::at(&slow).with_team(TEAM);
     home.file("rows.jsonl", "{\"task\": \"One\"}\n");
     let batch = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl", "-m", "openai:test"];
     let running = home.start(&[&batch[..], &["--max-calls", "3"]].concat());
@@ -234,8 +222,7 @@ fn rows_of_a_batch_continue_under_the_limits_that_they_began_with() {
 
 #[test]
 fn limits_that_are_no_whole_numbers_and_empty_tasks_are_refused_with_what_is_expected() {
-    let home = Home::new();
-    home.file("team.yaml", TEAM);
+    let home = Home::new().with_team(TEAM);
     for (given, why) in [
         ("0", "it must be a whole number of at least 1"),
         ("abc", "it must be a whole number of at least 1"),
@@ -252,8 +239,7 @@ fn limits_that_are_no_whole_numbers_and_empty_tasks_are_refused_with_what_is_exp
 #[test]
 fn limits_of_one_are_in_the_singular() {
     let server = serve(talker());
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     let ended = home.run(&[&RUN[..], &["--max-turns", "1", "--max-calls", "1"]].concat()).exits(3);
     let said = &ended.err;
     assert!(

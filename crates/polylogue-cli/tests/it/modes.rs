@@ -7,8 +7,7 @@ use crate::models::said;
 use crate::terminal::Terminal;
 
 fn home(team: &str) -> Home {
-    let home = Home::new();
-    home.file("team.yaml", team);
+    let home = Home::new().with_team(team);
     home
 }
 

@@ -15,8 +15,7 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 
 #[test]
 fn a_closed_conversation_continues_with_another_message() {
-    let home = Home::new();
-    home.file("team.yaml", PAIR);
+    let home = Home::new().with_team(PAIR);
     home.run(&["run", "team.yaml", "--offline"]).ok();
     let before = home.events();
     expect![[r#"
@@ -45,8 +44,7 @@ fn a_closed_conversation_continues_with_another_message() {
 
 #[test]
 fn a_participant_can_say_so_and_the_text_can_come_from_standard_input() {
-    let home = Home::new();
-    home.file("team.yaml", PAIR);
+    let home = Home::new().with_team(PAIR);
     home.run(&["run", "team.yaml", "--offline"]).ok();
     home.run_reading("From Bob\n", &["resume", "last", "-", "--as", "Bob"]).ok();
     let events = home.events();
@@ -68,9 +66,7 @@ fn a_participant_can_say_so_and_the_text_can_come_from_standard_input() {
 
 #[test]
 fn nothing_more_is_said_to_a_conversation_that_is_not_over() {
-    let home = Home::new();
-    home.file(
-        "team.yaml",
+    let home = Home::new().with_team(
         &PAIR
             .replace("{name: Ann}", "{name: Ann, human: true}")
             .replace("{Ann: one}, ", "")
@@ -100,8 +96,7 @@ fn nothing_more_is_said_to_a_conversation_that_is_not_over() {
 /// Item 100.
 #[test]
 fn a_run_and_what_is_shown_of_it_have_the_layout_of_autogen() {
-    let home = Home::new();
-    home.file("team.yaml", PAIR);
+    let home = Home::new().with_team(PAIR);
     let layout = expect![[r#"
         user (to pair):
 

@@ -33,8 +33,7 @@ fn reply(request: &Received, nth: usize) -> Answer {
 fn a_strict_server_takes_all_requests_and_a_resumed_run_names_tools_the_same() {
     for store in ["store.db", "talks/"] {
         let server = serve(Playbook::new(reply));
-        let home = Home::at(&server).var("POLYLOGUE_STORE", store);
-        home.file("team.yaml", TEAM);
+        let home = Home::at(&server).var("POLYLOGUE_STORE", store).with_team(TEAM);
         home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(5);
         let ran = home.run(&["resume", "last", "--answer", "Begin.", "--quiet"]);
         assert!([0, 3, 5].contains(&ran.code), "{}\n{}", ran.out, ran.err);

@@ -34,8 +34,7 @@ impl Gated {
 
     /// A terminal in which Kim is asked, and Bot is about to speak.
     fn asked(&self) -> (Home, Terminal) {
-        let home = Home::at(&self.server);
-        home.file("team.yaml", BOARD);
+        let home = Home::at(&self.server).with_team(BOARD);
         let terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml", "-m", "openai:test"]);
         terminal.wait_for("\nKim>");
         assert!(of_type(&home.events(), "model_replied").is_empty(), "{}", terminal.sees());

@@ -16,8 +16,7 @@ chat: {participants: [Ann, Bob B], stop: {max_turns: 5}}
 ";
 
 fn hall() -> Home {
-    let home = Home::new();
-    home.file("team.yaml", HALL);
+    let home = Home::new().with_team(HALL);
     home
 }
 
@@ -132,12 +131,8 @@ fn a_line_approves_nothing_unless_it_was_said_that_lines_do() {
     if !can_enclose() {
         return;
     }
-    let home = Home::new();
-    home.file(
-        "team.yaml",
-        "{name: t, task: x, agents: [{name: A}, {name: R, model: none, code_execution: {approval: always}}, {name: Kim, human: true}],
-          chat: {participants: [A, R, Kim], pattern: sequential}, script: [{A: \"```sh\\necho ran\\n```\"}]}",
-    );
+    let home = Home::new().with_team("{name: t, task: x, agents: [{name: A}, {name: R, model: none, code_execution: {approval: always}}, {name: Kim, human: true}],
+          chat: {participants: [A, R, Kim], pattern: sequential}, script: [{A: \"```sh\\necho ran\\n```\"}]}");
     let ran = home.run_reading("yes\nthanks\n", &["run", "team.yaml", "--offline"]).exits(5);
     assert!(ran.err.contains("waits for approval") && ran.err.contains("--input approvals"), "{}", ran.err);
     assert_eq!(answers(&home), [""; 0]);

@@ -26,8 +26,7 @@ chat: {participants: [Ann, Bob], pattern: sequential}
 
 #[test]
 fn check_prints_what_a_run_takes_at_most_without_a_key() {
-    let home = Home::new();
-    home.file("team.yaml", TEAM);
+    let home = Home::new().with_team(TEAM);
     let printed = home.run(&["check", "--price", "team.yaml"]).ok().out;
     for text in ["at most ", "usually, about", "Ann in pair", "Bob in pair", "with all retries", "assumed: "]
     {
@@ -61,8 +60,7 @@ fn the_page_on_bounds_shows_what_check_prints() {
 
 #[test]
 fn a_team_without_a_model_is_priced_with_one_that_is_named() {
-    let home = Home::new();
-    home.file("team.yaml", &TEAM.replace("model: openai:test\n", ""));
+    let home = Home::new().with_team(&TEAM.replace("model: openai:test\n", ""));
     let refused = home.run(&["check", "--price", "team.yaml"]).exits(2);
     assert!(refused.err.contains("`Ann` has no model"), "{}", refused.err);
     let json =
@@ -74,8 +72,7 @@ fn a_team_without_a_model_is_priced_with_one_that_is_named() {
 #[test]
 fn a_run_says_first_what_it_takes_at_most() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     let json = home.run(&["check", "--price", "--json", "team.yaml"]).ok().lines().remove(0);
     let most = Money { picodollars: json["price"]["at_most"]["picodollars"].as_u64().unwrap() };
     let ran = home.run(&["run", "team.yaml"]).ok();
@@ -88,8 +85,7 @@ fn a_run_says_first_what_it_takes_at_most() {
 #[test]
 fn a_run_says_whether_its_limit_on_cost_is_what_it_takes_at_most() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     let first = |options: &[&str]| {
         let ran = home.run(&[&["run", "team.yaml"][..], options].concat());
         ran.err.lines().next().unwrap_or_default().to_owned()
@@ -110,8 +106,7 @@ fn a_run_says_whether_its_limit_on_cost_is_what_it_takes_at_most() {
 #[test]
 fn the_bound_is_first_wherever_a_run_begins_and_is_shown_again() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
-    let mut home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let mut home = Home::at(&server).with_team(TEAM);
     let first = |ran: Ran| -> Value {
         let lines = ran.ok().lines();
         assert_eq!([&lines[0]["type"], &lines[1]["type"]], ["run_started", "bound"]);
@@ -156,8 +151,7 @@ fn the_bound_is_first_wherever_a_run_begins_and_is_shown_again() {
 fn a_server_that_ignores_the_output_limit_ends_no_run_and_is_named() {
     let server =
         serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 90_000))).key(KEY));
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     let ran = home.run(&["run", "team.yaml"]).ok();
     let line = "the maximum computed before the run no longer applies: a server replied with more tokens than it was asked for";
     let said = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -175,8 +169,7 @@ fn every_output_for_programs_has_why_the_bound_ended_to_apply() {
         let server = serve(
             Behavior::from(Playbook::new(move |_, _| Answer::text("words").usage(100, tokens))).key(KEY),
         );
-        let home = Home::at(&server);
-        home.file("team.yaml", TEAM);
+        let home = Home::at(&server).with_team(TEAM);
         home.file("rows.csv", "id,task\none,Talk\n");
         let lines = |ran: Ran| -> Vec<Value> {
             let lines = ran.ok().lines();
@@ -196,8 +189,7 @@ fn every_output_for_programs_has_why_the_bound_ended_to_apply() {
 #[test]
 fn a_person_in_a_chat_is_not_told_that_messages_continue_it() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     let line = "the maximum computed before the run no longer applies";
     let shown = home.run_reading("Talk\nMore\n", &["chat", "team.yaml"]).ok();
     assert!(!format!("{}{}", shown.out, shown.err).contains(line), "{}{}", shown.out, shown.err);
@@ -211,8 +203,7 @@ fn a_person_in_a_chat_is_not_told_that_messages_continue_it() {
 #[test]
 fn a_person_learns_when_the_bound_of_a_conversation_ends_to_apply() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     home.run(&["run", "team.yaml", "--max-calls", "1"]).exits(3);
     let line = "the maximum computed before the run no longer applies: ";
     let said = |ran: &Ran| ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -345,8 +336,7 @@ fn only_replies_of_unknown_length_can_pass_a_budget() {
 #[test]
 fn a_batch_says_what_it_would_take_without_its_budget() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     home.file("rows.jsonl", "{\"task\": \"Talk\"}\n{\"task\": \"Walk\"}\n");
     home.file("others.jsonl", "{\"task\": \"Sing\"}\n{\"task\": \"Swing\"}\n");
     let told = |over: &str, budget: &str, output: &str| {
@@ -368,8 +358,9 @@ fn a_batch_says_what_it_would_take_without_its_budget() {
 fn what_prompt_caches_save_is_in_the_last_line_and_in_the_costs() {
     let answer = || Answer::text("x").usage(1000, 0).usage_details(800, 0);
     let server = serve(Behavior::from(Playbook::new(move |_, _| answer())).key(KEY));
-    let home = Home::at(&server);
-    home.file("team.yaml", "name: one\ntask: Talk\nmodel: openai-chat:gpt-4o\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\n");
+    let home = Home::at(&server).with_team(
+        "name: one\ntask: Talk\nmodel: openai-chat:gpt-4o\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\n",
+    );
     // Also of a recording, which has what the calls cost.
     for record in ["--record", "--replay"] {
         let ran = home.run(&["run", "team.yaml", record, "calls.jsonl"]).ok();

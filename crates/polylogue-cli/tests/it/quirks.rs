@@ -75,8 +75,7 @@ fn every_misbehavior_is_survived_or_named_and_the_run_continues_elsewhere() {
 
 fn check(entry: &Entry, streams: bool) -> Result<(), String> {
     let bad = serve(talk().with(quirk(entry)));
-    let mut home = Home::at(&bad);
-    home.file("team.yaml", TALK);
+    let mut home = Home::at(&bad).with_team(TALK);
     let mut args = vec!["run", "team.yaml", "--model", "openai:test", "--timeout", TIMEOUT];
     args.extend((!streams).then_some("--no-stream"));
     let ran = home.run(&args);

@@ -248,8 +248,7 @@ fn what_a_picker_was_sent_is_shown_for_every_choice() {
 #[test]
 fn people_read_it_verbatim() {
     let server = serve(talk());
-    let home = Home::at(&server);
-    home.file("team.yaml", TALK);
+    let home = Home::at(&server).with_team(TALK);
     home.run(&["run", "team.yaml", "--model", "openai:test"]).ok();
     let shown = home.run(&["show", "last", "--as", "Bob"]).ok().out;
     // The server makes the ids of calls from the request.

@@ -8,8 +8,7 @@ use crate::models::{CALLS, SAID, TALK, said, talk};
 /// A home with a recording of the talk in `talk.jsonl`, made with a server that is gone.
 fn recorded() -> (Home, Vec<Value>) {
     let server = serve(talk());
-    let home = Home::at(&server);
-    home.file("team.yaml", TALK);
+    let home = Home::at(&server).with_team(TALK);
     home.run(&["run", "team.yaml", "-m", "openai:test", "--record", "talk.jsonl"]).ok();
     assert_eq!(server.count(), CALLS);
     let events = home.events();
@@ -62,8 +61,7 @@ fn a_changed_team_fails_naming_the_first_difference() {
 #[test]
 fn a_recording_continues_with_its_run() {
     let server = serve(talk());
-    let home = Home::at(&server);
-    home.file("team.yaml", TALK);
+    let home = Home::at(&server).with_team(TALK);
     home.run(&["run", "team.yaml", "-m", "openai:test", "--record", "talk.jsonl", "--max-turns", "1"])
         .exits(3);
     home.run(&["resume", "last", "--record", "talk.jsonl", "--max-turns", "100"]).ok();

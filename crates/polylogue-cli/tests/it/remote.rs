@@ -468,8 +468,7 @@ fn a_server_that_cannot_be_used_is_an_error_with_a_hint_and_no_token() {
 /// A server whose model takes its time.
 fn slow(latency: Duration) -> (Home, Server, Serving) {
     let model = serve(talk().latency(latency));
-    let mut home = Home::at(&model);
-    home.file("team.yaml", TALK);
+    let mut home = Home::at(&model).with_team(TALK);
     let serving =
         Serving::with(&home, &["team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"], true);
     use_server(&mut home, &serving);

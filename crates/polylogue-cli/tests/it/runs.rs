@@ -100,8 +100,7 @@ fn what_is_paused_after_a_failure_or_while_a_person_is_asked_is_listed_as_paused
 #[test]
 fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
     let server = serve(talk());
-    let home = Home::at(&server);
-    home.file("team.yaml", TALK);
+    let home = Home::at(&server).with_team(TALK);
     home.run(&["run", "team.yaml", "--model", "openai:test"]).ok();
     expect![[r#"
         participants: Alice, Bob

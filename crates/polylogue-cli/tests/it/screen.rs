@@ -45,8 +45,7 @@ fn reply(received: &Received) -> Answer {
 fn final_screen(size: (u16, u16), options: &[&str], expected: &Expect) {
     let server =
         serve(Playbook::new(|received, _| reply(received).with(Quirk::Pace(Duration::from_millis(3)))));
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     let args: Vec<&str> = ["run", "team.yaml", "-m", "openai:test"].iter().chain(options).copied().collect();
     let (code, seen) = Terminal::open(&home, size, &args).end();
     assert_eq!(code, 0, "{seen}");
@@ -165,8 +164,7 @@ fn the_status_line_names_the_speaker_and_replies_are_streamed() {
         _ => reply(received).with(Quirk::Pace(Duration::from_millis(100))),
     };
     let server = serve(Playbook::new(slow));
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     let terminal = Terminal::open(&home, (80, 24), &["run", "team.yaml", "-m", "openai:test"]);
     terminal.wait_for("\nPlanner is thinking... ");
     terminal.wait_for("\n┊ Boss → Clerk · work\n┊ Instruction: count the customers,");

@@ -33,8 +33,7 @@ fn asked(server: &polylogue_test::server::Server) -> Vec<String> {
 #[test]
 fn the_default_model_is_for_agents_without_one_and_options_and_the_variable_precede_the_file() {
     let server = serve(talker());
-    let mut home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let mut home = Home::at(&server).with_team(TEAM);
     home.run(&["config", "set", "model", "openai:file"]).ok();
     let ran = home.run(&["run", "team.yaml"]).ok();
     assert_eq!(asked(&server), ["own", "file"]);
@@ -63,8 +62,9 @@ fn the_default_model_is_for_agents_without_one_and_options_and_the_variable_prec
 #[test]
 fn a_team_that_names_all_its_models_needs_no_default() {
     let server = serve(talker());
-    let home = Home::at(&server).var("POLYLOGUE_MODEL", "anthropic:unused");
-    home.file("team.yaml", &TEAM.replace("{name: Bob}", "{name: Bob, model: \"openai:b\"}"));
+    let home = Home::at(&server)
+        .var("POLYLOGUE_MODEL", "anthropic:unused")
+        .with_team(&TEAM.replace("{name: Bob}", "{name: Bob, model: \"openai:b\"}"));
     let ran = home.run(&["run", "team.yaml"]).ok();
     assert_eq!(asked(&server), ["own", "b"]);
     assert!(!ran.err.contains("default"), "{}", ran.err);
@@ -73,8 +73,7 @@ fn a_team_that_names_all_its_models_needs_no_default() {
 #[test]
 fn rows_of_a_batch_use_the_default_model_and_another_default_is_another_batch() {
     let server = serve(talker());
-    let mut home = Home::at(&server).var("POLYLOGUE_MODEL", "openai:first");
-    home.file("team.yaml", TEAM);
+    let mut home = Home::at(&server).var("POLYLOGUE_MODEL", "openai:first").with_team(TEAM);
     home.file("rows.csv", "task,id\n\"Say \"\"a, b\"\"\",one\n");
     let batch = ["batch", "team.yaml", "--over", "rows.csv", "-o", "out.jsonl"];
     home.run(&batch).ok();
@@ -127,8 +126,7 @@ chat: {participants: [Ann, Bob], stop: {max_turns: 4}}
 #[test]
 fn the_users_limit_on_cost_counts_where_the_command_line_gives_none_and_the_team_allows_more() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("x").usage(1, 10))).key(KEY));
-    let mut home = Home::at(&server);
-    home.file("team.yaml", COSTLY);
+    let mut home = Home::at(&server).with_team(COSTLY);
     home.file("low.yaml", &format!("{COSTLY}limits: {{cost: 15}}\n"));
     home.run(&["config", "set", "max_cost", "25"]).ok();
     assert!(home.run(&["config", "get", "max_cost"]).ok().out.starts_with("25"));
@@ -155,8 +153,7 @@ fn the_users_limit_on_cost_counts_where_the_command_line_gives_none_and_the_team
 #[test]
 fn the_users_limit_on_cost_counts_on_a_server_and_a_batch_there_says_that_it_does_not() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("x").usage(1, 10))).key(KEY));
-    let mut home = Home::at(&server);
-    home.file("team.yaml", COSTLY);
+    let mut home = Home::at(&server).with_team(COSTLY);
     home.file("low.yaml", &format!("{COSTLY}limits: {{cost: 15}}\n"));
     let serving = Serving::with(&home, &["team.yaml", "low.yaml", "--listen", "127.0.0.1:0"], true);
     use_server(&mut home, &serving);
@@ -245,8 +242,7 @@ fn without_a_model_the_error_says_how_to_set_a_default() {
 
 #[test]
 fn a_task_comes_from_a_file_from_the_input_or_begins_with_an_at_sign() {
-    let home = Home::new();
-    home.file("team.yaml", TEAM);
+    let home = Home::new().with_team(TEAM);
     home.file("task.md", "\nWrite *much*.\n\n");
     let opening = |args: &[&str], input: &str| {
         let ran = home.run_reading(input, &[&["run", "team.yaml", "--offline"], args].concat()).ok();

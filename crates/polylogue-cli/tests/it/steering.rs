@@ -30,8 +30,7 @@ const PAIR: &str = "name: pair\ntask: Go.\nagents: [{name: A, system: a}, {name:
 const RUN: [&str; 4] = ["run", "team.yaml", "-m", "openai:test"];
 
 fn home(server: &Server) -> Home {
-    let home = Home::at(server);
-    home.file("team.yaml", PAIR);
+    let home = Home::at(server).with_team(PAIR);
     home
 }
 
@@ -118,8 +117,7 @@ fn a_raise_of_a_conversation_that_no_process_runs_is_judged_by_its_own_limits() 
         ("", &["--max-turns", "2", "--max-calls", "5000"][..], "--max-turns"),
         ("limits: {calls: 2}\n", &[], "--max-calls"),
     ] {
-        let home = Home::new();
-        home.file("team.yaml", &talk(limits));
+        let home = Home::new().with_team(&talk(limits));
         home.run(&[&["run", "team.yaml"], options].concat()).exits(3);
         if limits.is_empty() {
             let lower = home.run(&["raise", "last", "--max-calls", "1500"]).exits(2);
@@ -158,8 +156,7 @@ fn a_raise_also_counts_for_the_turns_after_which_the_chat_itself_ends() {
 #[test]
 fn the_limits_of_one_agent_are_raised_while_it_runs() {
     let server = slow();
-    let home = Home::at(&server);
-    home.file("team.yaml", &PAIR.replace("system: a}", "system: a, limits: {calls: 1}}"));
+    let home = Home::at(&server).with_team(&PAIR.replace("system: a}", "system: a, limits: {calls: 1}}"));
     let run = home.start(&RUN);
     until("a model is asked", || server.count() > 0);
     home.run(&["pause", "last"]).ok();
@@ -182,8 +179,7 @@ fn the_limits_of_one_agent_are_raised_while_it_runs() {
 
 #[test]
 fn the_limits_of_one_agent_are_raised_where_no_process_runs_the_conversation() {
-    let home = Home::new();
-    home.file("team.yaml", &talk("").replace("{name: A}", "{name: A, limits: {calls: 1}}"));
+    let home = Home::new().with_team(&talk("").replace("{name: A}", "{name: A, limits: {calls: 1}}"));
     home.run(&["run", "team.yaml"]).exits(3);
     let lower = home.run(&["raise", "last", "--agent", "B", "--max-calls", "2"]).exits(2);
     assert!(lower.err.contains("`B` has no limits of its own"), "{}", lower.err);
@@ -201,8 +197,7 @@ const DESK: &str = "name: office\ntask: Count.\nlimits: {on_limit: ask}\n\
 
 #[test]
 fn the_limits_of_a_nested_chat_are_raised_where_no_process_runs_the_conversation() {
-    let home = Home::new();
-    home.file("team.yaml", DESK);
+    let home = Home::new().with_team(DESK);
     home.run(&["run", "team.yaml"]).exits(5);
     for (options, why) in [
         (["office", "--max-calls"], "open are: `desk`"),
@@ -221,8 +216,7 @@ fn the_limits_of_a_nested_chat_are_raised_where_no_process_runs_the_conversation
 
 #[test]
 fn a_raise_answers_a_question_about_the_limit_that_it_raises_and_no_other() {
-    let home = Home::new();
-    home.file("team.yaml", &talk(""));
+    let home = Home::new().with_team(&talk(""));
     home.run(&["run", "team.yaml", "--max-turns", "2", "--on-limit", "ask"]).exits(5);
     home.run(&["raise", "last", "--max-calls", "2000"]).ok();
     assert!(of_type(&home.events(), "input_provided").is_empty());
@@ -236,8 +230,7 @@ fn a_raise_answers_a_question_about_the_limit_that_it_raises_and_no_other() {
 
 #[test]
 fn each_raise_is_shown_with_who_raised_what_from_what_to_what() {
-    let home = Home::new();
-    home.file("team.yaml", &talk(""));
+    let home = Home::new().with_team(&talk(""));
     home.run(&["run", "team.yaml", "--max-turns", "2", "--max-time", "60s"]).exits(3);
     home.run(&["raise", "last", "--max-calls", "2000"]).ok();
     home.run(&["raise", "last", "--max-time", "90s"]).ok();
@@ -265,8 +258,7 @@ const OFFICE: &str = "name: office\ntask: Decide.\n\
 
 #[test]
 fn questions_within_chats_are_listed_and_answered_while_a_terminal_shows_them() {
-    let home = Home::new();
-    home.file("team.yaml", OFFICE);
+    let home = Home::new().with_team(OFFICE);
     let terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
     terminal.wait_for("\nKim>");
     let waiting = home.run(&["waiting", "--json"]).ok().lines();
@@ -292,8 +284,7 @@ fn the_log_names_the_user_of_the_machine_who_answers() {
     let id = Command::new("id").arg("-un").output().unwrap();
     let user = String::from_utf8(id.stdout).unwrap();
     for answer in [&["resume", "last", "--answer", "agreed"][..], &["answer", "last", "agreed"]] {
-        let home = Home::new();
-        home.file("team.yaml", OFFICE);
+        let home = Home::new().with_team(OFFICE);
         home.run(&["run", "team.yaml"]).exits(5);
         home.run(answer).ok();
         let events = home.events();
@@ -307,9 +298,7 @@ fn the_log_names_the_user_of_the_machine_who_answers() {
 
 #[test]
 fn a_question_without_an_answer_in_time_gets_the_default_one_though_no_process_runs_it() {
-    let home = Home::new();
-    home.file(
-        "team.yaml",
+    let home = Home::new().with_team(
         &OFFICE.replace("human: true", "human: true, default_answer: {timeout: 1 ms, text: agreed}"),
     );
     home.run(&["run", "team.yaml"]).exits(5);
@@ -482,8 +471,7 @@ fn a_tool_call_is_stopped_at_once_and_the_conversation_continues() {
 
 #[test]
 fn a_key_during_a_question_steers_and_loses_neither_the_question_nor_its_answer() {
-    let home = Home::new();
-    home.file("team.yaml", OFFICE);
+    let home = Home::new().with_team(OFFICE);
     let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
     terminal.wait_for("\nKim>");
     terminal.press("\u{1c}");
@@ -515,8 +503,7 @@ fn a_key_during_a_question_steers_and_loses_neither_the_question_nor_its_answer(
 #[test]
 fn a_run_that_is_stopped_during_a_question_asks_it_again_when_it_is_resumed() {
     for way in Way::ALL {
-        let home = Home::new();
-        home.file("team.yaml", OFFICE);
+        let home = Home::new().with_team(OFFICE);
         let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
         terminal.wait_for("\nKim>");
         way.stop_now(&mut terminal, &home);

@@ -12,8 +12,7 @@ use crate::models::{CALLS, SAID, TALK, said, talk};
 /// A home, and a model that takes its time.
 fn slow(latency: Duration) -> (Home, Server) {
     let server = serve(talk().latency(latency));
-    let home = Home::at(&server);
-    home.file("team.yaml", TALK);
+    let home = Home::at(&server).with_team(TALK);
     (home, server)
 }
 
@@ -130,8 +129,7 @@ fn an_output_that_cannot_be_written_is_reported() {
 fn only_one_process_runs_a_conversation_and_none_removes_it_meanwhile() {
     for store in ["store.db", "talks/"] {
         let server = serve(talk().latency(FOREVER));
-        let mut home = Home::at(&server).var("POLYLOGUE_STORE", store);
-        home.file("team.yaml", TALK);
+        let mut home = Home::at(&server).var("POLYLOGUE_STORE", store).with_team(TALK);
         let running = home.start(&RUN);
         asked(&server, 1);
         for args in [&["resume", "last"][..], &["rm", "last"]] {
@@ -168,8 +166,7 @@ fn a_killed_process_blocks_no_other() {
 fn an_order_to_stop_while_a_failed_call_waits_to_be_tried_again_counts_at_once() {
     let busy = Playbook::always(Answer::status(429).retry_after_secs(50));
     let server = serve(busy);
-    let mut home = Home::at(&server);
-    home.file("team.yaml", TALK);
+    let mut home = Home::at(&server).with_team(TALK);
     let running = home.start(&RUN);
     asked(&server, 1);
     running.signal(Signal::TERM);
@@ -213,8 +210,7 @@ fn speaker(slow: Option<usize>) -> Playbook {
 /// The requests of a run that is stopped while it waits for one of the replies, and resumed by another process.
 fn requests(stopped_at: Option<usize>) -> Vec<Value> {
     let server = serve(speaker(stopped_at));
-    let home = Home::at(&server);
-    home.file("team.yaml", TRIO);
+    let home = Home::at(&server).with_team(TRIO);
     let running = home.start(&RUN);
     if let Some(number) = stopped_at {
         asked(&server, number + 1);

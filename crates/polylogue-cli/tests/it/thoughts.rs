@@ -34,8 +34,7 @@ fn digests(home: &Home) -> Vec<Value> {
 #[test]
 fn a_model_that_hides_its_reasoning_is_asked_for_a_summary() {
     let server = serve(behavior());
-    let home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let home = Home::at(&server).with_team(TEAM);
     let hidden = home.run(&["run", "team.yaml"]).ok();
     assert!(hidden.out.contains("It is 42.") && !hidden.out.contains(THOUGHT), "{}", hidden.out);
     let requests = digests(&home);
@@ -58,8 +57,7 @@ fn a_model_that_hides_its_reasoning_is_asked_for_a_summary() {
 #[test]
 fn a_server_asks_for_summaries_if_it_was_started_so() {
     let server = serve(behavior());
-    let mut home = Home::at(&server);
-    home.file("team.yaml", TEAM);
+    let mut home = Home::at(&server).with_team(TEAM);
     let serving = Serving::with(&home, &["team.yaml", "--listen", "127.0.0.1:0", "--thoughts"], true);
     use_server(&mut home, &serving);
     let shown = home.run(&["run", "team", "--thoughts"]).ok();

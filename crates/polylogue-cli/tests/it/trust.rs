@@ -189,8 +189,7 @@ chat: {participants: [A], pattern: sequential}
 #[test]
 fn prices_of_a_team_below_the_list_prices_do_not_weaken_a_limit_on_cost() {
     let server = serve(Playbook::always(Answer::text("Hi.")));
-    let home = Home::at(&server);
-    home.file("team.yaml", CHEAP);
+    let home = Home::at(&server).with_team(CHEAP);
     let state = || {
         let checked = home.run(&["check", "team.yaml"]).ok().out;
         checked.lines().find(|line| line.ends_with("asks to")).unwrap().trim().to_owned()

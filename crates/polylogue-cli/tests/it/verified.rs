@@ -173,8 +173,7 @@ fn resuming_what_a_limit_ended_changes_nothing_unless_it_is_raised() {
 fn a_store_that_is_replaced_while_a_conversation_runs_ends_it_and_nothing_finished_is_paid_twice() {
     for store in ["talks/", "store.db"] {
         let server = serve(talk().latency(Duration::from_millis(400)));
-        let mut home = Home::at(&server).var("POLYLOGUE_STORE", store);
-        home.file("team.yaml", TALK);
+        let mut home = Home::at(&server).var("POLYLOGUE_STORE", store).with_team(TALK);
         let running = home.start(&RUN);
         until("the model is asked a second time", || server.count() >= 2);
         // What `sed -i`, editors and synchronizers do: the same bytes in another file of the same name.
@@ -201,8 +200,7 @@ fn a_store_that_is_replaced_while_a_conversation_runs_ends_it_and_nothing_finish
 fn a_conversation_of_a_live_process_is_not_taken_over_before_its_lease_has_run_out() {
     for store in ["talks/", "store.db"] {
         let server = serve(talk().latency(Duration::from_secs(600)));
-        let home = Home::at(&server).var("POLYLOGUE_STORE", store);
-        home.file("team.yaml", TALK);
+        let home = Home::at(&server).var("POLYLOGUE_STORE", store).with_team(TALK);
         let running = home.start(&RUN);
         until("the model is asked", || server.count() >= 1);
         running.signal(Signal::STOP);

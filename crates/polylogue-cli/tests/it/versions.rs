@@ -16,8 +16,7 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 
 /// A conversation that has ended after two turns, whose team file now has `text`.
 fn changed(text: &str) -> Home {
-    let home = Home::new();
-    home.file("team.yaml", TEAM);
+    let home = Home::new().with_team(TEAM);
     home.run(&["run", "team.yaml", "--offline", "--max-turns", "2"]).ok();
     home.file("team.yaml", text);
     home

@@ -222,9 +222,7 @@ script:
 
 #[test]
 fn a_call_after_words_from_outside_is_asked_about_and_show_says_where_they_come_from() {
-    let home = Home::new();
-    home.file(
-        "team.yaml",
+    let home = Home::new().with_team(
         r#"
 name: reader
 task: go
