@@ -150,6 +150,14 @@ impl Stage {
         Self::new(LIVE, columns, rows)
     }
 
+    /// While B of a chat of A and B has its turn.
+    pub(super) fn in_turn_of_b(columns: usize, rows: usize) -> Self {
+        let mut stage = Self::live(columns, rows);
+        stage.root(opened(&["A", "B"], "A", "Go"));
+        stage.root(turn_started("B"));
+        stage
+    }
+
     pub(super) fn wait(&mut self, ms: u64) {
         self.now_ms.fetch_add(ms, Ordering::SeqCst);
         assert_eq!(self.screen.tick().unwrap(), Flow::Go);

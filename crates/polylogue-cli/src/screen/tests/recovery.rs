@@ -12,9 +12,7 @@ fn hear(stage: &mut Stage, event: &Event) -> Flow {
 
 #[test]
 fn a_watcher_that_missed_signals_shows_every_message_once() {
-    let mut stage = Stage::live(60, 30);
-    stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(turn_started("B"));
+    let mut stage = Stage::in_turn_of_b(60, 30);
     stage.text("B", "The beginning");
     // Lost: the rest of the reply, its event, and the beginning of the next turn.
     let lost = [said("B", "The beginning and the end"), turn_started("A")]
@@ -58,9 +56,7 @@ fn a_watcher_that_missed_signals_shows_every_message_once() {
 
 #[test]
 fn a_reply_with_missing_pieces_is_shown_when_it_is_whole() {
-    let mut stage = Stage::live(60, 30);
-    stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(turn_started("B"));
+    let mut stage = Stage::in_turn_of_b(60, 30);
     stage.text("B", "The beginning");
     assert_eq!(stage.screen.update(&Update::Missed { updates: 3, seq: 2 }).unwrap(), Flow::Reread(2));
     stage.text("B", "the end");
@@ -114,9 +110,7 @@ fn a_resumed_run_continues_where_it_was() {
 
 #[test]
 fn a_run_that_stops_in_the_midst_of_a_reply_says_so() {
-    let mut stage = Stage::live(70, 30);
-    stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(turn_started("B"));
+    let mut stage = Stage::in_turn_of_b(70, 30);
     stage.text("B", "Half a rep");
     stage.screen.end(&RunEnd { status: "stopped".into(), ..ending() }).unwrap();
     expect![[r#"
@@ -144,9 +138,7 @@ fn steer(stage: &mut Stage) {
 
 #[test]
 fn a_reply_continues_below_what_the_person_types_meanwhile() {
-    let mut stage = Stage::live(70, 30);
-    stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(turn_started("B"));
+    let mut stage = Stage::in_turn_of_b(70, 30);
     stage.text("B", "One two");
     steer(&mut stage);
     stage.wait(2000);
@@ -250,9 +242,7 @@ fn what_stands_above_what_the_person_typed_is_not_written_again() {
         // A block of code stays one.
         ("```sh\nls", "\ncat\n```\nEnd.", "cat\nEnd.\n"),
     ] {
-        let mut stage = Stage::live(70, 30);
-        stage.root(opened(&["A", "B"], "A", "Go"));
-        stage.root(turn_started("B"));
+        let mut stage = Stage::in_turn_of_b(70, 30);
         stage.text("B", before);
         steer(&mut stage);
         if !after.is_empty() {
@@ -270,9 +260,7 @@ fn what_stands_above_what_the_person_typed_is_not_written_again() {
 #[test]
 fn a_reply_that_is_stopped_below_what_the_person_typed_is_marked_there() {
     for after in ["", " three"] {
-        let mut stage = Stage::live(70, 30);
-        stage.root(opened(&["A", "B"], "A", "Go"));
-        stage.root(turn_started("B"));
+        let mut stage = Stage::in_turn_of_b(70, 30);
         stage.text("B", "One two");
         steer(&mut stage);
         if !after.is_empty() {
@@ -448,9 +436,7 @@ proptest! {
 
 #[test]
 fn what_was_typed_leaves_no_trace_in_what_changes_in_place() {
-    let mut stage = Stage::live(60, 20);
-    stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(turn_started("B"));
+    let mut stage = Stage::in_turn_of_b(60, 20);
     stage.text("B", "One two three");
     stage.sees();
     // The terminal echoes Ctrl-C.

@@ -112,9 +112,7 @@ fn a_thinking_agent_has_a_quiet_line_that_vanishes() {
 
 #[test]
 fn tools_run_visibly() {
-    let mut stage = Stage::live(60, 20);
-    stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(turn_started("B"));
+    let mut stage = Stage::in_turn_of_b(60, 20);
     stage.root(called("B", "1", "search", json!({"query": "rust"})));
     stage.root(called("B", "2", "fetch", json!({"url": "https://example.org/".repeat(5)})));
     stage.wait(2500);
@@ -168,9 +166,7 @@ fn tools_run_visibly() {
 
 #[test]
 fn a_reply_that_breaks_off_is_taken_back() {
-    let mut stage = Stage::live(60, 20);
-    stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(turn_started("B"));
+    let mut stage = Stage::in_turn_of_b(60, 20);
     stage.text("B", "A first try\n\nthat breaks");
     stage.piece_at(&Path::root(), "B", Delta::Restart);
     stage.wait(1000);
@@ -200,9 +196,7 @@ fn a_reply_that_breaks_off_is_taken_back() {
 
 #[test]
 fn a_retry_says_why_which_and_when() {
-    let mut stage = Stage::live(70, 20);
-    stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(turn_started("B"));
+    let mut stage = Stage::in_turn_of_b(70, 20);
     let (cause, wait) = ("429 from openai".to_owned(), Duration::from_secs(2));
     stage.piece_at(&Path::root(), "B", Delta::Retry { cause, retry: 2, retries: 4, wait });
     let status = |stage: &mut Stage| stage.sees().lines().last().map(str::to_owned).unwrap();
@@ -231,9 +225,7 @@ fn a_retry_that_does_not_wait_is_now() {
 
 #[test]
 fn a_reply_that_is_taller_than_the_screen_scrolls_and_leaves_a_note_if_it_breaks_off() {
-    let mut stage = Stage::live(40, 6);
-    stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(turn_started("B"));
+    let mut stage = Stage::in_turn_of_b(40, 6);
     let long: String = (1..=9).map(|n| format!("- item {n}\n")).collect();
     stage.text("B", &long);
     expect![[r#"
@@ -291,9 +283,7 @@ fn a_block_that_is_taller_than_the_screen_is_shown_by_its_end() {
 
 #[test]
 fn the_final_message_replaces_the_streamed_text() {
-    let mut stage = Stage::live(60, 20);
-    stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(turn_started("B"));
+    let mut stage = Stage::in_turn_of_b(60, 20);
     stage.text("B", "Thought: hm. Answer: 42");
     stage.root(sampled("B", vec![Part::text("Thought: hm. Answer: 42")]));
     assert!(stage.sees().contains("Thought"), "a draft until something is said");
@@ -304,9 +294,7 @@ fn the_final_message_replaces_the_streamed_text() {
 
 #[test]
 fn a_draft_that_is_sent_back_vanishes() {
-    let mut stage = Stage::live(60, 20);
-    stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(turn_started("B"));
+    let mut stage = Stage::in_turn_of_b(60, 20);
     stage.text("B", "no json");
     stage.root(sampled("B", vec![Part::text("no json")]));
     stage.root(Body::Prompted { who: name("B"), text: "Answer in JSON.".into() });
