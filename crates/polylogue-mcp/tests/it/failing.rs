@@ -15,8 +15,7 @@ const SHORT: Duration = Duration::from_secs(5);
 
 #[tokio::test]
 async fn one_that_dies_is_started_again() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (bench, tools) = Bench::with_tools("fine", |_| ()).await;
     let shown = tools.failed("die").await;
     let wanted = "the MCP server `test` ended before it answered (exit status: 3); it last wrote to its error output: \
         the disk is on fire, key ***; it is unknown whether it did what was asked; it is started again for the next call";
@@ -27,8 +26,7 @@ async fn one_that_dies_is_started_again() {
 
 #[tokio::test]
 async fn one_that_died_meanwhile_is_not_missed() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (bench, tools) = Bench::with_tools("fine", |_| ()).await;
     let pid = bench.notes().split_whitespace().nth(1).unwrap().to_owned();
     assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success());
     until("its end", || !runs(&pid)).await;
@@ -41,8 +39,7 @@ async fn one_that_died_meanwhile_is_not_missed() {
 
 #[tokio::test]
 async fn one_that_hangs_is_started_again() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
+    let (bench, tools) = Bench::with_tools("fine", |limits| limits.call = SHORT).await;
     let shown = tools.failed("hang").await;
     let wanted = "the MCP server `test` did not answer within 5 s, and it no longer responds; it is unknown whether \
         it did what was asked; it is started again for the next call";
@@ -53,8 +50,7 @@ async fn one_that_hangs_is_started_again() {
 
 #[tokio::test]
 async fn a_slow_call_does_not_block_other_calls() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
+    let (bench, tools) = Bench::with_tools("fine", |limits| limits.call = SHORT).await;
     let shown = tools.failed("slow").await;
     assert_eq!(shown, "the MCP server `test` did not answer within 5 s, and the call was cancelled");
     bench.noted("cancelled").await;
@@ -84,8 +80,7 @@ async fn one_that_says_how_far_it_has_come_may_take_longer() {
 
 #[tokio::test]
 async fn there_is_a_limit_for_those_too() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|limits| limits.call_in_all = SHORT)).await;
+    let (_bench, tools) = Bench::with_tools("fine", |limits| limits.call_in_all = SHORT).await;
     let outcome = tools.call("steady", json!({"steps": 100, "pause": 0.5})).await;
     // It listens to nothing meanwhile, so that it is taken for one that hangs.
     let shown = outcome.text().into_owned();
@@ -95,8 +90,7 @@ async fn there_is_a_limit_for_those_too() {
 
 #[tokio::test]
 async fn one_that_reads_no_more_is_started_again() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
+    let (bench, tools) = Bench::with_tools("fine", |limits| limits.call = SHORT).await;
     let shown = tools.failed("deaf").await;
     assert!(shown.ends_with("it is started again for the next call"), "{shown}");
     tools.echoes().await;
@@ -105,8 +99,7 @@ async fn one_that_reads_no_more_is_started_again() {
 
 #[tokio::test]
 async fn invalid_lines_of_a_server_are_skipped() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (bench, tools) = Bench::with_tools("fine", |_| ()).await;
     assert_eq!(tools.done("garbage", json!({})).await, "behind garbage");
     tools.echoes().await;
     assert_eq!(bench.starts(), 1);
@@ -114,8 +107,7 @@ async fn invalid_lines_of_a_server_are_skipped() {
 
 #[tokio::test]
 async fn an_answer_to_another_question_ends_it() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (bench, tools) = Bench::with_tools("fine", |_| ()).await;
     let shown = tools.failed("wrong").await;
     assert!(
         shown.starts_with("the MCP server `test` answered with something else than was asked for"),
@@ -127,8 +119,7 @@ async fn an_answer_to_another_question_ends_it() {
 
 #[tokio::test]
 async fn a_refusal_is_the_error_of_the_call() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (bench, tools) = Bench::with_tools("fine", |_| ()).await;
     assert_eq!(tools.failed("refuse").await, "the MCP server `test` refused: not on Sundays, nor with ***");
     tools.echoes().await;
     assert_eq!(bench.starts(), 1);
@@ -136,8 +127,7 @@ async fn a_refusal_is_the_error_of_the_call() {
 
 #[tokio::test]
 async fn a_message_without_end_ends_it_at_once() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|limits| limits.message_bytes = 1 << 20)).await;
+    let (bench, tools) = Bench::with_tools("fine", |limits| limits.message_bytes = 1 << 20).await;
     let shown = tools.failed("endless").await;
     assert!(shown.starts_with("the MCP server `test` sent a message of more than 1048576 bytes"), "{shown}");
     tools.echoes().await;
@@ -146,16 +136,14 @@ async fn a_message_without_end_ends_it_at_once() {
 
 #[tokio::test]
 async fn a_flood_of_errors_blocks_no_call() {
-    let bench = Bench::new("babbles");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (bench, tools) = Bench::with_tools("babbles", |_| ()).await;
     assert_eq!(tools.done("flood", json!({})).await, "after the flood");
     assert_eq!(bench.starts(), 1);
 }
 
 #[tokio::test]
 async fn a_changed_list_of_tools_is_reported() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (bench, tools) = Bench::with_tools("fine", |_| ()).await;
     assert_eq!(tools.done("other", json!({})).await, "others now");
     let gone = "the MCP server `test` has other tools now, and no `fail`; it has: echo, changed";
     let outside = Some("the MCP server `test`");
@@ -193,8 +181,7 @@ fn after(seq: u64) -> [Arc<Event>; 1] {
 
 #[tokio::test]
 async fn calls_at_the_same_time_find_the_same_changed_tools() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (_bench, tools) = Bench::with_tools("fine", |_| ()).await;
     tools.done("other", json!({})).await;
     // The second call comes while the first one waits for the new list.
     let (first, second) = tokio::join!(tools.failed("fail"), tools.failed("fail"));
@@ -205,16 +192,14 @@ async fn calls_at_the_same_time_find_the_same_changed_tools() {
 
 #[tokio::test]
 async fn pages_of_tools_without_an_end_are_read_in_part() {
-    let bench = Bench::new("empty_pages");
-    let tools = Tools::of(&bench.servers(|limits| limits.start = SHORT)).await;
+    let (_bench, tools) = Bench::with_tools("empty_pages", |limits| limits.start = SHORT).await;
     assert_eq!(tools.0.len(), 1);
     tools.echoes().await;
 }
 
 #[tokio::test]
 async fn a_change_of_tools_outlives_the_call_that_was_to_notice_it() {
-    let bench = Bench::new("lists_once");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (bench, tools) = Bench::with_tools("lists_once", |_| ()).await;
     tools.done("other", json!({})).await;
     tokio::select! {
         shown = tools.failed("fail") => panic!("the list of tools was answered: {shown}"),

@@ -38,6 +38,13 @@ impl Bench {
         Self { dir: tempfile::tempdir().unwrap(), manner }
     }
 
+    /// One whose tools are there, with the limits of [`servers`](Self::servers).
+    pub(crate) async fn with_tools(manner: &'static str, limit: impl FnOnce(&mut Limits)) -> (Self, Tools) {
+        let bench = Self::new(manner);
+        let tools = Tools::of(&bench.servers(limit)).await;
+        (bench, tools)
+    }
+
     fn notes_file(&self) -> PathBuf {
         self.dir.path().join("notes")
     }

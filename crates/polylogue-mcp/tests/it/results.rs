@@ -7,8 +7,7 @@ use crate::{Bench, Tools};
 
 #[tokio::test]
 async fn results_of_tools_become_outcomes() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (bench, tools) = Bench::with_tools("fine", |_| ()).await;
     tools.echoes().await;
     assert_eq!(tools.failed("fail").await, "no such ticket");
     assert_eq!(tools.call("value", Value::Null).await.parts, [Part::Data(json!({"sum": 3}))]);
@@ -23,8 +22,7 @@ async fn results_of_tools_become_outcomes() {
 
 #[tokio::test]
 async fn what_a_schema_cannot_say_is_not_sent_to_models() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (_bench, tools) = Bench::with_tools("fine", |_| ()).await;
     let parameters = |name: &str| tools.get(name).spec().parameters.clone();
     let expected = json!({"type": "object", "properties": {"text": {"title": "T"}}});
     assert_eq!(parameters("value"), expected);
@@ -34,8 +32,7 @@ async fn what_a_schema_cannot_say_is_not_sent_to_models() {
 
 #[tokio::test]
 async fn resources_are_read_by_tools() {
-    let bench = Bench::new("library");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (bench, tools) = Bench::with_tools("library", |_| ()).await;
     let names: Vec<_> =
         tools.0.iter().map(|tool| (tool.spec().name.as_str(), tool.spec().repeatable)).collect();
     assert_eq!(names, [("test_list_resources", true), ("test_read_resource", true)]);
@@ -51,8 +48,7 @@ async fn resources_are_read_by_tools() {
 
 #[tokio::test]
 async fn calls_at_the_same_time_share_the_server() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (bench, tools) = Bench::with_tools("fine", |_| ()).await;
     let calls = (0..20).map(|n| tools.done("echo", json!({"text": format!("no. {n}")})));
     let wanted: Vec<String> = (0..20).map(|n| format!("no. {n}")).collect();
     assert_eq!(futures_util::future::join_all(calls).await, wanted);
@@ -61,8 +57,7 @@ async fn calls_at_the_same_time_share_the_server() {
 
 #[tokio::test]
 async fn servers_get_a_clean_environment() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (_bench, tools) = Bench::with_tools("fine", |_| ()).await;
     let environment = tools.done("environment", json!({})).await;
     let environment: serde_json::Map<String, Value> = serde_json::from_str(&environment).unwrap();
     // It has the key, which a result does not show.
@@ -77,8 +72,7 @@ async fn servers_get_a_clean_environment() {
 
 #[tokio::test]
 async fn what_a_server_says_is_marked_as_words_from_outside_when_it_fails_as_well() {
-    let bench = Bench::new("fine");
-    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let (_bench, tools) = Bench::with_tools("fine", |_| ()).await;
     for (tool, args) in
         [("echo", json!({"text": "hi"})), ("fail", json!({})), ("refuse", json!({})), ("die", json!({}))]
     {

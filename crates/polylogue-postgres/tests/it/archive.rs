@@ -6,7 +6,7 @@ use polylogue_core::{BlobId, Due, Features, LeaseNumber, Meta, Queue as _, Store
 use polylogue_postgres::Postgres;
 use polylogue_test::postgres::PostgresServer;
 
-use crate::support::{assert_events, id, open, said, some};
+use crate::support::{assert_events, id, open, opened, said, some};
 
 /// Everything of the events of a log that is in the tables, in its order.
 fn stored(server: &PostgresServer) -> String {
@@ -22,8 +22,7 @@ async fn released(store: &Postgres, events: u64) {
 
 #[tokio::test]
 async fn an_archived_log_is_read_as_before_and_a_claim_unpacks_the_same_bytes() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
     store.append(&claim, &some(0, 300)).await.unwrap();
     assert!(matches!(store.archive(&id("a")).await, Err(StoreError::Busy { .. })), "its writer is alive");
@@ -53,8 +52,7 @@ async fn an_archived_log_is_read_as_before_and_a_claim_unpacks_the_same_bytes() 
 /// A claim would leave of it only what can be unpacked.
 #[tokio::test]
 async fn an_archive_that_is_damaged_stays_until_it_is_repaired() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     released(&store, 300).await;
     store.archive(&id("a")).await.unwrap();
     let _ = server.sql("UPDATE polylogue.archives SET bytes = substr(bytes, 1, length(bytes) / 2)");
@@ -78,8 +76,7 @@ async fn an_archive_that_is_damaged_stays_until_it_is_repaired() {
 /// A worker's claim unpacks, too, and what is appended follows.
 #[tokio::test]
 async fn a_worker_continues_an_archived_log() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     released(&store, 3).await;
     store.archive(&id("a")).await.unwrap();
     store.schedule(&id("a"), Due::Now, None).await.unwrap();
@@ -91,8 +88,7 @@ async fn a_worker_continues_an_archived_log() {
 
 #[tokio::test]
 async fn a_log_that_cannot_be_unpacked_keeps_no_other_from_its_worker() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     released(&store, 3).await;
     store.archive(&id("a")).await.unwrap();
     let claim = store.create(&id("b"), &Meta::default()).await.unwrap();
@@ -114,8 +110,7 @@ async fn a_log_that_cannot_be_unpacked_keeps_no_other_from_its_worker() {
 /// Blobs are packed with their log if they get smaller, and are read as before.
 #[tokio::test]
 async fn blobs_of_an_archived_log_take_less_space() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     released(&store, 3).await;
     let mut seed = 7_u32;
     let noise = std::iter::repeat_with(|| {
@@ -142,8 +137,7 @@ async fn blobs_of_an_archived_log_take_less_space() {
 /// The session is killed within packing and unpacking: the log is whole in one of the two places.
 #[tokio::test]
 async fn a_log_whose_packing_was_killed_is_whole_in_one_place() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     released(&store, 20).await;
     let _ = server.sql(
         "CREATE SEQUENCE done; CREATE SEQUENCE last;
@@ -178,8 +172,7 @@ async fn a_log_whose_packing_was_killed_is_whole_in_one_place() {
 /// A removed log leaves nothing, wherever its parts are.
 #[tokio::test]
 async fn a_removed_log_leaves_nothing() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     let meta = Meta { title: "s3cret".into(), team: serde_json::json!("s3cret"), ..Meta::default() };
     for (name, is_archived) in [("a", false), ("b", true)] {
         let claim = store.create(&id(name), &meta).await.unwrap();
@@ -209,8 +202,7 @@ async fn until_one_waits(server: &PostgresServer) {
 /// What is being stored when a log is removed is removed with it, or not stored.
 #[tokio::test]
 async fn nothing_is_stored_of_a_log_while_it_is_removed() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     released(&store, 3).await;
     let (client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
     let driven = tokio::spawn(connection);

@@ -6,7 +6,7 @@ use polylogue_test::postgres::PostgresServer;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
-use crate::support::{id, open};
+use crate::support::{id, open, opened};
 
 /// Two processes that have drawn: `gone`, two calls of tokens that were limited, and `other`, before tokens were.
 const DRAWN: &str = r#"UPDATE polylogue.budgets SET calls = 1, tokens = 1000, drawn_calls = 3, drawn_tokens = 20100, pieces = '{
@@ -87,8 +87,7 @@ fn while_changed<T>(server: &PostgresServer, change: &str, counts: impl FnOnce()
 /// W31: its process reports that a log is over, or another one begins to run it, while it is counted again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_changes_hands_while_it_is_counted_again_is_counted_for_the_process_that_has_it() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     let budgets = PostgresBudgets::open(Address::parse(&server.url()).unwrap(), "local").unwrap();
     budgets.set("team", Allowance::default()).await.unwrap();
     for name in ["a", "b"] {

@@ -5,15 +5,13 @@ use polylogue_core::{
     AnyStore, Error, InboxMessage, Instruction, ListQuery, Log, LogState, Meta, Store, StoreError, Summary,
     Timestamp,
 };
-use polylogue_test::postgres::PostgresServer;
 use serde_json::json;
 
-use crate::support::{assert_events, id, open, some};
+use crate::support::{assert_events, id, open, opened, some};
 
 #[tokio::test]
 async fn what_was_changed_in_the_database_is_noticed_and_repaired() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     let changes = [
         (
             "changed",
@@ -68,8 +66,7 @@ async fn what_was_changed_in_the_database_is_noticed_and_repaired() {
 
 #[tokio::test]
 async fn a_summary_that_was_changed_is_made_of_the_log() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
     store.append(&claim, &some(0, 3)).await.unwrap();
     let _ = server.sql("UPDATE polylogue.logs SET summary = '{}'");
@@ -84,8 +81,7 @@ async fn a_summary_that_was_changed_is_made_of_the_log() {
 
 #[tokio::test]
 async fn w43_an_event_that_only_a_later_version_knows_is_kept_and_refused() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
     store.append(&claim, &some(0, 3)).await.unwrap();
     store.release(claim).await.unwrap();
@@ -111,8 +107,7 @@ async fn w43_an_event_that_only_a_later_version_knows_is_kept_and_refused() {
 
 #[tokio::test]
 async fn w43_an_instruction_that_only_a_later_version_knows_is_kept_and_refused() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
     let _ = server.sql(
         r#"INSERT INTO polylogue.inbox(log, nr, key, json)
@@ -137,8 +132,7 @@ async fn w43_an_instruction_that_only_a_later_version_knows_is_kept_and_refused(
 /// One query counts the rows of the tenant: what no list can contain shows that none is made.
 #[tokio::test]
 async fn logs_are_counted_without_a_list() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     for name in ["a", "b"] {
         store.create(&id(name), &Meta::default()).await.unwrap();
     }

@@ -6,7 +6,7 @@ use polylogue_core::{Due, Event, InboxMessage, Instruction, Meta, Queue as _, St
 use polylogue_postgres::{Address, Postgres};
 use polylogue_test::postgres::{Pooler, PostgresServer};
 
-use crate::support::{id, open, some};
+use crate::support::{id, open, opened, some};
 
 fn message(key: &str) -> InboxMessage {
     InboxMessage { key: key.into(), request: None, posted: Timestamp(1), instruction: Instruction::Pause }
@@ -90,8 +90,7 @@ async fn through_a_pooler_in_transaction_mode_nothing_is_heard() {
 /// next run.
 #[tokio::test]
 async fn messages_that_a_log_has_are_kept_for_a_week() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     for name in ["taken", "waiting"] {
         let claim = store.create(&id(name), &Meta::default()).await.unwrap();
         store.release(claim).await.unwrap();

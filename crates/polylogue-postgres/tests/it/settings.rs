@@ -10,7 +10,7 @@ use polylogue_test::store;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, NoTls};
 
-use crate::support::{id, open};
+use crate::support::{id, open, opened};
 use crate::{budgets, limits, queue};
 
 /// Settings that change what other programs read and write, and nothing here. The isolation level is that of the database, unless its user has
@@ -63,8 +63,7 @@ async fn another_isolation_level_is_refused_until_the_user_has_read_committed() 
 /// It is noticed by a statement that fails because of it: the next connection is checked.
 #[tokio::test]
 async fn an_isolation_level_that_is_set_later_is_refused_when_a_statement_fails_by_it() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     store.create(&id("a"), &Meta::default()).await.unwrap();
     drop(store);
     // As a conflict at that level does.

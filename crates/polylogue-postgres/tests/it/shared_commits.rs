@@ -9,7 +9,7 @@ use polylogue_postgres::Postgres;
 use polylogue_test::postgres::PostgresServer;
 use tokio_postgres::NoTls;
 
-use crate::support::{assert_events, id, open, some};
+use crate::support::{assert_events, id, opened, some};
 
 const LOGS: usize = 40;
 
@@ -45,8 +45,7 @@ fn commits(server: &PostgresServer, seq: u64) -> (usize, usize) {
 
 #[tokio::test]
 async fn appends_that_wait_share_commits_and_those_that_are_refused_fail_alone() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     let mut claims = Vec::new();
     for nth in 0..LOGS {
         claims.push(store.create(&id(&format!("log-{nth}")), &Meta::default()).await.unwrap());
@@ -79,8 +78,7 @@ async fn appends_that_wait_share_commits_and_those_that_are_refused_fail_alone()
 /// More appends than fit into one statement, of several events each, which follow one another in each log.
 #[tokio::test]
 async fn many_logs_at_once_keep_their_events_in_order() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((_server, store)) = opened() else { return };
     let one = |nth: usize| {
         let store = &store;
         async move {

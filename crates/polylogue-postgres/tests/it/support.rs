@@ -31,6 +31,13 @@ pub(crate) fn open(server: &PostgresServer) -> Postgres {
     Postgres::open(Address::parse(&server.url()).unwrap()).unwrap()
 }
 
+/// A server of its own, and a store there; none where no server can be started.
+pub(crate) fn opened() -> Option<(PostgresServer, Postgres)> {
+    let server = PostgresServer::start()?;
+    let store = open(&server);
+    Some((server, store))
+}
+
 /// Ends the lease of every claim, as if its holder had been silent for long.
 pub(crate) fn expire(server: &PostgresServer) {
     let _ = server.sql("UPDATE polylogue.logs SET lease = '-infinity' WHERE lease IS NOT NULL");

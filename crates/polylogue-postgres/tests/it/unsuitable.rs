@@ -6,7 +6,7 @@ use polylogue_core::{ListQuery, Meta, Store, StoreError};
 use polylogue_postgres::{Address, Postgres};
 use polylogue_test::postgres::PostgresServer;
 
-use crate::support::{id, open, some};
+use crate::support::{id, open, opened, some};
 
 async fn refusal(store: &Postgres) -> StoreError {
     let listed = store.list(&ListQuery::default()).await.unwrap_err();
@@ -112,8 +112,7 @@ async fn databases_that_other_versions_and_programs_made_are_refused() {
 /// A standby has no logs of its own, and may lag behind.
 #[tokio::test]
 async fn a_replica_is_refused_and_an_asynchronous_standby_is_warned_of() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     store.create(&id("a"), &Meta::default()).await.unwrap();
     let asynchronous = |warnings: Vec<String>| {
         warnings.iter().any(|said| said.starts_with("a standby follows asynchronously: "))
@@ -143,8 +142,7 @@ async fn a_replica_is_refused_and_an_asynchronous_standby_is_warned_of() {
 /// Nothing can be written, and no other host is to be found: it is no lost connection, which would be waited for.
 #[tokio::test]
 async fn a_primary_that_is_read_only_is_refused_also_by_who_is_connected() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     store.create(&id("a"), &Meta::default()).await.unwrap();
     let read_only = |error: &StoreError| {
         let hint = error.hint().unwrap_or_default();
@@ -178,8 +176,7 @@ async fn a_primary_that_is_read_only_is_refused_also_by_who_is_connected() {
 /// W48. Most tables are not needed before a conversation is under way.
 #[tokio::test]
 async fn a_schema_that_lacks_a_table_or_a_right_is_refused_before_it_is_needed() {
-    let Some(server) = PostgresServer::start() else { return };
-    let store = open(&server);
+    let Some((server, store)) = opened() else { return };
     store.create(&id("a"), &Meta::default()).await.unwrap();
     let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'polylogue' AND tablename <> 'format'";
     let tables = server.sql(tables);

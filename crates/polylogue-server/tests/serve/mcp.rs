@@ -395,8 +395,7 @@ async fn s57_a_call_whose_client_is_gone_is_stopped_after_a_time() {
 
 #[tokio::test]
 async fn s9_the_stream_of_a_revoked_token_ends() {
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (_gate, world) = World::gated("more", generous(), 0).await;
     let (token, text) = world.new_token("local", &Scope::ALL);
     let mut stream = call(&world, "long", json!({}), &json!({})).token(&text).open(world.address).await;
     assert!(world.tokens().revoke(&token.id, |_| true).unwrap());

@@ -161,8 +161,7 @@ async fn s57_a_lost_connection_cancels_nothing_and_the_stream_is_resumed() {
 
 #[tokio::test]
 async fn s28_a_cancelled_call_stops_its_run() {
-    let gate = Arc::new(Gate::until(1));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (_gate, world) = World::gated("more", generous(), 1).await;
     let session = Session::open(&world, SESSIONS, json!({})).await;
     let mut stream = session.call(4, "long", json!({})).open(world.address).await;
     message(&mut stream).await.unwrap();

@@ -27,8 +27,7 @@ async fn after(world: &World, id: &Value, state: &str) -> Value {
 
 #[tokio::test]
 async fn s78_a_task_is_stored_before_the_reply_and_has_the_result_later() {
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", generous(), 0).await;
     let task = called(&world, "long", json!({}), &tasks()).await;
     assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
     assert!(
@@ -127,8 +126,7 @@ async fn s78_a_task_asks_and_takes_the_answer() {
 
 #[tokio::test]
 async fn s78_cancel_stops_the_run_and_stays_cancelled() {
-    let gate = Arc::new(Gate::until(1));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", generous(), 1).await;
     let task = called(&world, "long", json!({}), &tasks()).await;
     let id = &task["taskId"];
     while get(&world, id).await["statusMessage"] != "Ann: more" {

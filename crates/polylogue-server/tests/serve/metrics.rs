@@ -232,7 +232,7 @@ fn table(text: &str) -> String {
 async fn the_table_of_metrics_is_that_of_a_server() {
     // With turns, tools and model calls of several agents.
     let world = World::with_team("travel-desk", include_str!("../../../../teams/travel-desk.yaml")).await;
-    let id = begin_until(&world, "travel-desk", "closed").await;
+    begin_until(&world, "travel-desk", "closed").await;
     let text = world.get("/metrics").await.body;
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/server.md");
     let hint =

@@ -291,8 +291,7 @@ async fn check_last_message(team: &str, own: &str) {
 
 /// A team that waits for its model behind the gate, a request for a stream, and its stream after the first chunk.
 async fn stream_that_waits() -> (Arc<Gate>, World, Request, Stream) {
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", generous(), 0).await;
     let body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
     let request = world.request("POST", COMPLETIONS).json(&body);
     let mut stream = request.open(world.address).await;

@@ -396,8 +396,7 @@ async fn until_asked(world: &World, calls: usize) {
 
 #[tokio::test]
 async fn s57_one_that_waits_for_its_turn_does_not_run_for_a_client_that_is_gone() {
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", abandoned_after(1), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", abandoned_after(1), 0).await;
     let first = begin(&world, &json!({"team": "long"})).await;
     let id = lost(&world, streamed(&world, "Talk.")).await;
     until(&world, &id, "halted").await;
@@ -413,8 +412,7 @@ async fn s57_one_that_waits_for_its_turn_does_not_run_for_a_client_that_is_gone(
 
 #[tokio::test]
 async fn s57_a_run_into_which_a_client_has_spoken_that_is_gone_is_stopped_once_and_for_all() {
-    let gate = Arc::new(Gate::until(1));
-    let world = World::with_gate("more", abandoned_after(1), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", abandoned_after(1), 1).await;
     let id = begin(&world, &json!({"team": "long"})).await;
     until_asked(&world, 2).await;
     let into = streamed(&world, "Louder.").header("X-Polylogue-Conversation", &id);
@@ -424,8 +422,7 @@ async fn s57_a_run_into_which_a_client_has_spoken_that_is_gone_is_stopped_once_a
 
 #[tokio::test]
 async fn s57_a_run_that_a_person_has_resumed_is_not_stopped_for_an_earlier_client() {
-    let gate = Arc::new(Gate::until(1));
-    let world = World::with_gate("more", abandoned_after(1_500), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", abandoned_after(1_500), 1).await;
     let id = lost(&world, streamed(&world, "Talk.")).await;
     until_asked(&world, 2).await;
     let post = async |what: &str, body: Value| world.post(&format!("{PATH}/{id}/{what}"), &body).await.status;

@@ -1,14 +1,12 @@
 //! What people are asked and what they send, in a real browser, and how what was cut off, selected and measured is shown.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::conversations::{begin, begin_until, events, until};
 use crate::page_browser::{browser_of, check_clean, page, until_state};
 use crate::page_views::{resize, show, stored_run};
-use crate::world::{Gate, World, generous};
+use crate::world::{World, generous};
 
 /// Three calls in one reply, of each of which a person is asked.
 const APPROVED: &str = r#"
@@ -214,8 +212,7 @@ async fn what_was_said_until_a_reply_was_cut_off_is_said_once() {
 
 #[tokio::test]
 async fn a_message_into_a_running_chat_is_shown_until_it_is_said_and_in_the_head_at_its_event() {
-    let gate = Arc::new(Gate::until(1));
-    let world = World::with_gate("so it goes", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("so it goes", generous(), 1).await;
     let Some(mut browser) = browser_of(&world).await else { return gate.lift() };
     let id = begin(&world, &json!({"team": "long"})).await;
     // Nothing is read by the clock.
@@ -247,7 +244,7 @@ async fn a_message_into_a_running_chat_is_shown_until_it_is_said_and_in_the_head
 #[tokio::test]
 async fn the_focus_is_in_the_new_view_when_what_had_it_is_gone() {
     let Some((world, mut browser)) = page().await else { return };
-    let id = begin_until(&world, "talk", "closed").await;
+    begin_until(&world, "talk", "closed").await;
     browser.until("document.querySelector('.run-row a')").await;
     browser
         .eval("(() => { const it = document.querySelector('.run-row a'); it.focus(); it.click(); })()")

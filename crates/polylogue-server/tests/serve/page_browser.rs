@@ -1,14 +1,12 @@
 //! The page in a real browser.
 
-use std::sync::Arc;
-
 use polylogue_server::{NewToken, Scope, login_url};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::conversations::begin_until;
 use crate::page_views::show;
-use crate::world::{Gate, World, generous};
+use crate::world::{World, generous};
 
 /// A browser that is logged in.
 pub(crate) async fn browser_of(world: &World) -> Option<Browser> {
@@ -159,8 +157,7 @@ async fn s92_a_link_does_not_replace_a_session_by_itself() {
 
 #[tokio::test]
 async fn s93_s94_a_question_is_answered_in_the_page_and_speech_appears_while_it_runs() {
-    let gate = Arc::new(Gate::until(2));
-    let world = World::with_gate("so it goes", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("so it goes", generous(), 2).await;
     let Some(mut browser) = browser_of(&world).await else { return };
     choose(&mut browser, "ask").await;
     browser.press("Begin").await;

@@ -149,7 +149,7 @@ async fn in_request(browser: &mut Browser, steps: impl AsyncFnOnce(&mut Browser)
 #[tokio::test]
 async fn s99_a_run_is_read_its_calls_are_opened_and_it_is_continued_by_the_keyboard_alone() {
     let Some((world, mut browser)) = page().await else { return };
-    let id = begin_until(&world, "talk", "closed").await;
+    begin_until(&world, "talk", "closed").await;
     browser.until("document.querySelector('.run-row .state.done')").await;
     tab_to(&mut browser, ".run-row a").await;
     strike(&mut browser, "Enter").await;

@@ -1,14 +1,12 @@
 //! Reading runs in a real browser: large results, fast keys, colors, what is loaded once, and runs that are paused.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
 use crate::browser::Browser;
 use crate::conversations::{begin, begin_until, events, position, until};
 use crate::page_browser::{browser_of, check_clean, page, until_state};
 use crate::page_views::{long_run, show, stored_run};
-use crate::world::{Gate, World, generous};
+use crate::world::{World, generous};
 
 #[tokio::test]
 async fn of_a_large_result_the_beginning_is_shown_and_all_of_it_at_a_press() {
@@ -150,8 +148,7 @@ async fn the_message_of_an_address_has_the_focus_in_the_step_that_draws_it() {
 
 #[tokio::test]
 async fn a_message_of_an_address_that_comes_late_takes_the_focus_from_no_field() {
-    let gate = Arc::new(Gate::until(1));
-    let world = World::with_gate("so it goes", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("so it goes", generous(), 1).await;
     let Some(mut browser) = browser_of(&world).await else { return gate.lift() };
     let id = begin(&world, &json!({"team": "long"})).await;
     show(&mut browser, &format!("#/runs/{id}")).await;
@@ -289,8 +286,7 @@ async fn what_a_view_reads_once_is_read_again_when_the_server_was_busy() {
 
 #[tokio::test]
 async fn a_run_that_is_paused_says_so_and_is_resumed_by_its_button() {
-    let gate = Arc::new(Gate::until(1));
-    let world = World::with_gate("so it goes", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("so it goes", generous(), 1).await;
     let Some(mut browser) = browser_of(&world).await else { return gate.lift() };
     let id = begin(&world, &json!({"team": "long"})).await;
     show(&mut browser, &format!("#/runs/{id}")).await;

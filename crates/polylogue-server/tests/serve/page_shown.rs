@@ -46,7 +46,7 @@ async fn an_error_stays_until_a_person_does_something_else() {
     let text = browser.eval("document.querySelector('.failure').innerText").await;
     // The list is read again, because a run is new and then closed.
     browser.eval("window.before = performance.getEntriesByType('resource').length").await;
-    let id = begin_until(&world, "talk", "closed").await;
+    begin_until(&world, "talk", "closed").await;
     browser.until("document.querySelector('.run-row .state.done')").await;
     let read = "performance.getEntriesByType('resource').slice(window.before).some((it) => it.name.includes('/conversations?'))";
     browser.until(read).await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::browser::Browser;
 use crate::conversations::{begin, begin_until, events, said, until};
 use crate::page_browser::{browser_of, check_clean, page, picture};
-use crate::world::{Gate, World, generous};
+use crate::world::{World, generous};
 
 const PATH: &str = "/api/v1/conversations";
 
@@ -93,8 +93,7 @@ async fn s95_an_address_with_the_name_of_no_participant_says_so_with_those_there
 
 #[tokio::test]
 async fn s93_the_graph_lights_the_speaker_and_counts_and_the_timeline_has_each_call() {
-    let gate = Arc::new(Gate::until(3));
-    let world = World::with_gate("so it goes", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("so it goes", generous(), 3).await;
     let Some(mut browser) = browser_of(&world).await else { return };
     let id = begin(&world, &json!({"team": "long"})).await;
     show(&mut browser, &format!("#/runs/{id}/graph")).await;

@@ -26,8 +26,7 @@ async fn kinds(world: &World, id: &str) -> Vec<String> {
 #[tokio::test]
 async fn s37_further_conversations_wait_and_past_the_queue_they_are_refused() {
     let limits = ServerLimits { running_per_token: 2, queued: 1, ..generous() };
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", limits, 0).await;
     let body = json!({"team": "long", "limits": {"turns": 2}});
     let mut ids = Vec::new();
     for _ in 0..3 {
@@ -54,8 +53,7 @@ async fn s37_further_conversations_wait_and_past_the_queue_they_are_refused() {
 #[tokio::test]
 async fn s37_one_that_waits_is_stopped_and_resumed_with_more_and_then_takes_a_message() {
     let limits = ServerLimits { running_per_token: 1, ..generous() };
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", limits, 0).await;
     let body = json!({"team": "long", "limits": {"turns": 2}});
     let (first, second) = (begin(&world, &body).await, begin(&world, &body).await);
     let post = async |what: &str, body: Value| {
@@ -81,8 +79,7 @@ async fn s37_one_that_waits_is_stopped_and_resumed_with_more_and_then_takes_a_me
 #[tokio::test]
 async fn s37_one_that_waits_takes_a_message_and_higher_limits_and_is_paused() {
     let limits = ServerLimits { running_per_token: 1, ..generous() };
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", limits, 0).await;
     let body = json!({"team": "long", "limits": {"turns": 2}});
     let (first, second) = (begin(&world, &body).await, begin(&world, &body).await);
     let post = async |what: &str, body: Value| {
@@ -304,8 +301,7 @@ async fn s24_one_key_with_two_bodies_makes_one_conversation_at_two_servers() {
 
 #[tokio::test]
 async fn s38_a_server_that_stops_says_so_until_its_conversations_are_at_rest() {
-    let gate = Arc::new(Gate::until(0));
-    let mut world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (gate, mut world) = World::gated("more", generous(), 0).await;
     let body = json!({"team": "long"});
     let id = begin(&world, &body).await;
     while world.model_requests().is_empty() {
@@ -327,8 +323,7 @@ async fn s38_a_server_that_stops_says_so_until_its_conversations_are_at_rest() {
 
 #[tokio::test]
 async fn s38_a_server_that_stops_takes_no_answer_and_no_message_with_which_nothing_would_continue() {
-    let gate = Arc::new(Gate::until(0));
-    let mut world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (gate, mut world) = World::gated("more", generous(), 0).await;
     let (waiting, ended) =
         (begin(&world, &json!({"team": "ask"})).await, begin(&world, &json!({"team": "talk"})).await);
     let question = asked(&world, &waiting).await;
@@ -569,8 +564,7 @@ async fn s40_ten_thousand_that_wait_for_a_person_do_not_slow_a_start() {
 #[tokio::test]
 async fn s41_a_changed_file_is_for_new_conversations_and_a_broken_one_for_none() {
     let limits = ServerLimits { team_check: Duration::from_millis(10), ..generous() };
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", limits, 0).await;
     let file = world.dir.path().join("long.yaml");
     let before = std::fs::read_to_string(&file).unwrap();
     let body = json!({"team": "long"});

@@ -1,6 +1,5 @@
 //! What a token may spend in a day: the last part of S37.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{Allowance, Budget, Error, Limits, LogId, Money, Store as _, StoreError};
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
 use crate::conversations::{begin, begin_until, events, until};
-use crate::world::{Gate, World, generous, place};
+use crate::world::{World, generous, place};
 
 const PATH: &str = "/api/v1/conversations";
 
@@ -328,8 +327,7 @@ async fn what_a_killed_server_has_spent_stays_spent_when_the_conversation_is_rem
 async fn a_run_of_a_token_that_was_revoked_continues_after_a_restart_within_its_budget() {
     // The call in flight is aborted, and counts at what it could have taken.
     let limits = ServerLimits { stop_time: Duration::from_millis(1), ..generous() };
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", limits, 0).await;
     let first = first_call(&world).await;
     let tokens = first + enough_for_one(first);
     let per_day = DailyBudget { tokens: Some(tokens), ..DailyBudget::default() };

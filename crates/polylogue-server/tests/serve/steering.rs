@@ -572,8 +572,7 @@ async fn each_post_route_is_known_to_replay_a_key_or_to_have_no_second_effect() 
 
 #[tokio::test]
 async fn s27_a_message_is_said_into_a_running_chat_and_reopens_a_closed_one() {
-    let gate = Arc::new(Gate::until(2));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", generous(), 2).await;
     let id = begin(&world, &json!({"team": "long"})).await;
     let (store, log) = (world.store().await, LogId::new(&id).unwrap());
     let sent = async {
@@ -618,8 +617,7 @@ async fn s27_a_message_is_said_into_a_running_chat_and_reopens_a_closed_one() {
 #[tokio::test]
 async fn s28_a_run_stops_and_continues_without_paying_again() {
     for (when, turns) in [("after_step", 4), ("now", 3)] {
-        let gate = Arc::new(Gate::until(3));
-        let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+        let (gate, world) = World::gated("more", generous(), 3).await;
         let id = begin(&world, &json!({"team": "long"})).await;
         let mut tail = world.tail(&id, 0).await;
         for _ in 0..3 {
@@ -652,8 +650,7 @@ async fn s28_a_run_stops_and_continues_without_paying_again() {
 
 #[tokio::test]
 async fn s28_a_stop_right_after_a_message_stops_the_run_that_this_begins() {
-    let gate = Arc::new(Gate::until(1));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", generous(), 1).await;
     let id = begin(&world, &json!({"team": "long"})).await;
     while world.model_requests().len() < 2 {
         tokio::task::yield_now().await;
@@ -674,8 +671,7 @@ async fn s28_a_stop_right_after_a_message_stops_the_run_that_this_begins() {
 
 #[tokio::test]
 async fn a_run_is_paused_between_turns_and_the_next_speaker_is_chosen() {
-    let gate = Arc::new(Gate::until(2));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", generous(), 2).await;
     let id = begin(&world, &json!({"team": "long"})).await;
     let mut tail = world.tail(&id, 0).await;
     let mut messages = async |count: usize| {
@@ -745,8 +741,7 @@ async fn a_pause_that_a_request_with_a_key_ends_ends_once() {
 
 #[tokio::test]
 async fn a_paused_conversation_is_removed_once_its_turns_have_ended() {
-    let gate = Arc::new(Gate::until(1));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", generous(), 1).await;
     let id = begin(&world, &json!({"team": "long"})).await;
     while world.model_requests().len() < 2 {
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -1,6 +1,5 @@
 //! Event streams: S9, S18 to S23.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -13,7 +12,7 @@ use crate::client::{Frame, Request, Stream};
 use crate::conversations::{begin, begin_until, events, said, until};
 use crate::page_views::long_run;
 use crate::typed::client;
-use crate::world::{Gate, LONG, World, generous};
+use crate::world::{LONG, World, generous};
 
 const PATH: &str = "/api/v1/conversations";
 
@@ -106,8 +105,7 @@ async fn s19_a_tail_that_was_cut_continues_without_a_gap() {
 /// S19, while the conversation runs: the model replies once for each message that was received.
 #[tokio::test]
 async fn s19_a_live_tail_that_is_cut_after_each_event_has_no_gap() {
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", generous(), 0).await;
     let id = begin(&world, &json!({"team": "long", "limits": {"turns": 4}})).await;
     let (mut seen, mut is_over) = (Vec::<Value>::new(), false);
     while !is_over {
@@ -172,8 +170,7 @@ pub(crate) async fn asked(world: &World, id: &str) -> Value {
 
 #[tokio::test]
 async fn s21_pieces_joined_are_the_message() {
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("one two three", generous(), Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("one two three", generous(), 0).await;
     let id = begin(&world, &json!({"team": "long", "limits": {"turns": 3}})).await;
     // The first reply is not begun before the tail is there.
     while world.model_requests().is_empty() {
@@ -289,8 +286,7 @@ pub(crate) async fn next_text(tail: &mut Stream) -> String {
 #[tokio::test]
 async fn s23_many_tails_see_the_same_order() {
     let limits = ServerLimits { connections_per_address: 250, streams_per_token: 250, ..generous() };
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let (gate, world) = World::gated("more", limits, 0).await;
     let id = begin(&world, &json!({"team": "long", "limits": {"turns": 5}})).await;
     // All of them are open before the first reply.
     let tails = join_all((0..200).map(|_| world.tail(&id, 0))).await;

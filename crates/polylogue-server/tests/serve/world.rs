@@ -259,6 +259,13 @@ impl World {
         Self::with_gate_in(tempfile::tempdir().unwrap(), text, limits, gate).await
     }
 
+    /// The same with a gate of its own, which lets so many requests through.
+    pub(crate) async fn gated(text: &'static str, limits: ServerLimits, passes: usize) -> (Arc<Gate>, Self) {
+        let gate = Arc::new(Gate::until(passes));
+        let world = Self::with_gate(text, limits, Arc::clone(&gate)).await;
+        (gate, world)
+    }
+
     /// The same with what is stored in `dir`.
     pub(crate) async fn with_gate_in(
         dir: tempfile::TempDir,
