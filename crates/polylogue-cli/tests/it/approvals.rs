@@ -68,8 +68,7 @@ fn a_person_at_the_terminal_lets_a_call_be_made_rejects_one_and_changes_one() {
         assert!(noted(&home).is_empty());
         terminal.press("yes\r");
         terminal.wait_for("\n{\"text\":\"two\"}\n──");
-        terminal.wait_for_question("`exit` ends the conversation.");
-        terminal.press("no, that is a secret\r");
+        terminal.press_at("`exit` ends the conversation.", "no, that is a secret\r");
         terminal.wait_for("\n{\"text\":\"three\"}\n──");
         terminal.wait_for_question("`exit` ends the conversation.");
         let hints = terminal.bytes().matches("`always` runs it").count();

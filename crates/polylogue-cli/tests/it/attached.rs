@@ -93,17 +93,13 @@ fn a_file_is_attached_within_a_chat() {
     let home = Home::at(&server).var("POLYLOGUE_MODEL", "openai:test");
     home.file("notes.md", "Remember this.\n");
     let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
-    terminal.wait_for_question("Ctrl-D leaves.");
-    terminal.press("/attach gone.md\r");
-    terminal.wait_for_question("`gone.md` cannot be attached");
-    terminal.press("/attach notes.md\r");
-    terminal.wait_for_question("goes with your next message");
-    terminal.press("What is it?\r");
+    terminal.press_at("Ctrl-D leaves.", "/attach gone.md\r");
+    terminal.press_at("`gone.md` cannot be attached", "/attach notes.md\r");
+    terminal.press_at("goes with your next message", "What is it?\r");
     terminal.wait_for_question("Reply 0.");
     assert!(last_sent(&server).contains("Remember this."), "{}", last_sent(&server));
     terminal.press("Again\r");
-    terminal.wait_for_question("Reply 1.");
-    terminal.press("\x04");
+    terminal.press_at("Reply 1.", "\x04");
     assert_eq!(terminal.end().0, 0);
     assert!(!last_sent(&server).contains("Remember this."), "{}", last_sent(&server));
 }

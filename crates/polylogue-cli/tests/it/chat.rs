@@ -76,22 +76,17 @@ fn a_chat_at_a_terminal_shows_replies_and_not_again_what_was_typed() {
     let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
     terminal.wait_for("Chat with openai:test. `/help` lists the commands, Ctrl-D leaves.\n>");
     terminal.press("Hello\r");
-    terminal.wait_for_question("Reply 1 to: Hello");
-    terminal.press("/help\r");
-    terminal.wait_for_question("/undo ");
-    terminal.press("/nonsense\r");
-    terminal.wait_for_question("there is no command `/nonsense`");
-    terminal.press("Again\r");
+    terminal.press_at("Reply 1 to: Hello", "/help\r");
+    terminal.press_at("/undo ", "/nonsense\r");
+    terminal.press_at("there is no command `/nonsense`", "Again\r");
     terminal.wait_for_question("Reply 2 to: Again");
     assert_eq!(terminal.sees().matches("Again").count(), 2, "{}", terminal.sees());
     // Ctrl-C at the prompt only leaves the line.
     terminal.press("half a line\x03");
     terminal.wait_for("> half a line\n\nCtrl-D leaves the chat.\n>");
     terminal.press("//exit is not a command\r");
-    terminal.wait_for_question("Reply 3 to: /exit is not a command");
-    terminal.press("/save talk.md\r");
-    terminal.wait_for_question("saved to talk.md");
-    terminal.press("\x04");
+    terminal.press_at("Reply 3 to: /exit is not a command", "/save talk.md\r");
+    terminal.press_at("saved to talk.md", "\x04");
     let (code, seen) = terminal.end();
     assert_eq!(code, 0);
     let id = home.id();
@@ -106,8 +101,7 @@ fn a_chat_at_a_terminal_shows_replies_and_not_again_what_was_typed() {
     terminal.wait_for_question("Reply 3 to: /exit is not a command");
     assert!(!terminal.sees().contains("Reply 2"), "the last exchange alone: {}", terminal.sees());
     terminal.press("/save talk.md\r");
-    terminal.wait_for_question("`talk.md` exists");
-    terminal.press("/exit\r");
+    terminal.press_at("`talk.md` exists", "/exit\r");
     assert_eq!(terminal.end().0, 0);
 }
 
@@ -116,12 +110,10 @@ fn lines_that_arrive_together_are_one_message_each() {
     let server = serve(echo());
     let home = home(&server);
     let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
-    terminal.wait_for_question("Ctrl-D leaves.");
-    terminal.press("One\rTwo\rThr");
+    terminal.press_at("Ctrl-D leaves.", "One\rTwo\rThr");
     terminal.wait_for("\n> Thr\n");
     terminal.press("ee\r");
-    terminal.wait_for_question("Reply 3 to: Three");
-    terminal.press("\x04");
+    terminal.press_at("Reply 3 to: Three", "\x04");
     assert_eq!(terminal.end().0, 0);
 }
 
@@ -130,14 +122,10 @@ fn undo_takes_back_the_last_exchange_and_keeps_it_in_the_conversation_before() {
     let server = serve(echo());
     let home = home(&server);
     let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
-    terminal.wait_for_question("Ctrl-D leaves.");
-    terminal.press("One\r");
-    terminal.wait_for_question("Reply 1 to: One");
-    terminal.press("Two\r");
-    terminal.wait_for_question("Reply 2 to: Two");
-    terminal.press("/undo\r");
-    terminal.wait_for_question("Undone: the chat continues as");
-    terminal.press("Three\r");
+    terminal.press_at("Ctrl-D leaves.", "One\r");
+    terminal.press_at("Reply 1 to: One", "Two\r");
+    terminal.press_at("Reply 2 to: Two", "/undo\r");
+    terminal.press_at("Undone: the chat continues as", "Three\r");
     terminal.wait_for_question("Reply 3 to: Three");
     assert_eq!(texts(&sent(&server)), ["One", "Reply 1 to: One", "Three"], "{:?}", sent(&server));
     terminal.press("\x04");
@@ -148,8 +136,7 @@ fn undo_takes_back_the_last_exchange_and_keeps_it_in_the_conversation_before() {
 /// A chat whose first reply was stopped while it was written.
 fn stopped(home: &Home, server: &Server) -> Terminal {
     let mut terminal = Terminal::open(home, (80, 40), &["chat"]);
-    terminal.wait_for_question("Ctrl-D leaves.");
-    terminal.press("Think slowly\r");
+    terminal.press_at("Ctrl-D leaves.", "Think slowly\r");
     until("the model is asked", || server.count() == 1);
     terminal.press("\x03");
     terminal.wait_for_question("(stopped)");
@@ -181,14 +168,12 @@ fn a_text_that_is_given_by_key_during_a_reply_is_the_next_message() {
     let server = serve(Behavior::from(Playbook::new(play)).key(KEY));
     let home = home(&server);
     let mut terminal = Terminal::open(&home, (100, 60), &["chat"]);
-    terminal.wait_for_question("Ctrl-D leaves.");
-    terminal.press("Hello\r");
+    terminal.press_at("Ctrl-D leaves.", "Hello\r");
     terminal.wait_for("word9 ");
     terminal.press("\u{1c}");
     terminal.wait_for("steer>");
     terminal.press("Shorter, please\r");
-    terminal.wait_for_question("Reply 2");
-    terminal.press("\x04");
+    terminal.press_at("Reply 2", "\x04");
     assert_eq!(terminal.end().0, 0);
     let sent = sent(&server);
     let texts = texts(&sent);
@@ -220,13 +205,11 @@ fn a_chat_that_was_suspended_continues_with_the_line_that_was_begun() {
     // As an interactive shell does, it sets the mode of the terminal that it needs itself.
     let script = format!("set -m; {PROGRAM} chat; stty sane; echo suspended; fg");
     let mut terminal = Terminal::shell(&home, (200, 40), &script);
-    terminal.wait_for_question("Ctrl-D leaves.");
-    terminal.press("abc\x1a");
+    terminal.press_at("Ctrl-D leaves.", "abc\x1a");
     terminal.wait_for_text_after("suspended", "> abc\n");
     terminal.press("def\r");
     terminal.wait_for("\n> abcdef\n");
-    terminal.wait_for_question("Reply 1 to: abcdef");
-    terminal.press("\x04");
+    terminal.press_at("Reply 1 to: abcdef", "\x04");
     terminal.end();
 }
 
@@ -271,14 +254,10 @@ fn an_error_of_the_model_is_shown_and_can_be_retried() {
     let server = serve(Behavior::from(Playbook::new(play)).key(KEY));
     let home = home(&server);
     let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
-    terminal.wait_for_question("Ctrl-D leaves.");
-    terminal.press("Hello\r");
-    terminal.wait_for_question("`/retry` tries again.");
-    terminal.press("/retry\r");
-    terminal.wait_for_question("Here.");
-    terminal.press("/retry\r");
-    terminal.wait_for_question("nothing to try again");
-    terminal.press("\x04");
+    terminal.press_at("Ctrl-D leaves.", "Hello\r");
+    terminal.press_at("`/retry` tries again.", "/retry\r");
+    terminal.press_at("Here.", "/retry\r");
+    terminal.press_at("nothing to try again", "\x04");
     assert_eq!(terminal.end().0, 0);
 }
 
@@ -331,10 +310,8 @@ fn an_error_is_shown_once_at_a_terminal_and_in_a_pipe() {
         "name: duo\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\nscript: [{Ann: Hello.}]\n",
     );
     let mut terminal = Terminal::open(&home, (100, 40), &["chat", "team.yaml", "--offline"]);
-    terminal.wait_for_question("leaves.");
-    terminal.press("Hi\r");
-    terminal.wait_for_question("Hello.");
-    terminal.press("And now?\r");
+    terminal.press_at("leaves.", "Hi\r");
+    terminal.press_at("Hello.", "And now?\r");
     terminal.wait_for_question("`/retry` tries again.");
     let seen = terminal.sees();
     assert_eq!(seen.matches("the script has 1 step for `Ann`").count(), 1, "{seen}");
@@ -350,8 +327,7 @@ fn an_error_is_shown_once_at_a_terminal_and_in_a_pipe() {
 fn a_scripted_team_says_which_line_it_expects() {
     let home = Home::new();
     let mut terminal = Terminal::open(&home, (100, 40), &["chat", "demo:student-teacher"]);
-    terminal.wait_for_question("Begin with it:");
-    terminal.press("Hello\r");
+    terminal.press_at("Begin with it:", "Hello\r");
     terminal.wait_for_question("`/retry` tries again.");
     assert!(terminal.sees().contains("The script knows only its own conversation."), "{}", terminal.sees());
     terminal.press("\x04");

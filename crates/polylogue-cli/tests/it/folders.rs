@@ -105,12 +105,10 @@ fn a_person_is_asked_at_the_terminal_in_a_chat() {
     let home = home();
     let args = ["chat", "team.yaml", "--offline", "--dir", "project"];
     let mut terminal = Terminal::open(&home, (90, 40), &args);
-    terminal.wait_for_question("Ctrl-D leaves.");
-    terminal.press("Tidy up\r");
+    terminal.press_at("Ctrl-D leaves.", "Tidy up\r");
     terminal.wait_for("Allow Ed to call `write_file`? [y/N]");
     terminal.press("y\r");
-    terminal.wait_for_question("Done.");
-    terminal.press("\x04");
+    terminal.press_at("Done.", "\x04");
     assert_eq!(terminal.end().0, 0);
     assert!(home.path("project/made.txt").exists());
 }

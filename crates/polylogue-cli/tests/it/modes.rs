@@ -16,8 +16,7 @@ fn home(team: &str) -> Home {
 fn drive(home: &Home, keys: &[(&str, &str)], expected: &Expect) -> i32 {
     let mut terminal = Terminal::open(home, (90, 100), &["run", "team.yaml", "--offline"]);
     for (text, keys) in keys {
-        terminal.wait_for_question(text);
-        terminal.press(keys);
+        terminal.press_at(text, keys);
     }
     let (code, seen) = terminal.end();
     let seen = seen.replace(&home.id(), "ID");
@@ -102,10 +101,8 @@ fn the_same_in_the_layout_of_autogen() {
     let home = home(ALWAYS);
     let mut terminal =
         Terminal::open(&home, (100, 60), &["run", "team.yaml", "--offline", "--style", "autogen"]);
-    terminal.wait_for_question("To the sea?");
-    terminal.press("\n");
-    terminal.wait_for_question("To the lake?");
-    terminal.press("exit\n");
+    terminal.press_at("To the sea?", "\n");
+    terminal.press_at("To the lake?", "exit\n");
     let (code, seen) = terminal.end();
     assert_eq!(code, 6);
     let (_, talk) = seen.split_once("model calls\n").unwrap();

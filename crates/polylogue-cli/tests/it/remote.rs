@@ -531,12 +531,10 @@ fn a_run_of_a_server_is_steered_by_key() {
     until("it is paused", || of_type(&home.events(), "paused").len() == 1);
     terminal.wait_for("no other begins");
     terminal.press("\u{1c}");
-    terminal.wait_for_question("no other begins");
-    terminal.press("be brief\r");
+    terminal.press_at("no other begins", "be brief\r");
     until("the message is posted", || of_type(&home.events(), "sent").len() == 1);
     terminal.press("\u{1c}");
-    terminal.wait_for_question("be brief");
-    terminal.press("/resume\r");
+    terminal.press_at("be brief", "/resume\r");
     let (code, seen) = terminal.end();
     assert_eq!(code, 0, "{seen}");
     let events = home.events();
@@ -554,8 +552,7 @@ fn a_question_of_a_server_can_be_steered_before_it_is_answered() {
     terminal.wait_for("steer>");
     terminal.press("hurry\r");
     until("the message is posted", || of_type(&home.events(), "sent").len() == 1);
-    terminal.wait_for_question("hurry");
-    terminal.press("fine\r");
+    terminal.press_at("hurry", "fine\r");
     let (code, seen) = terminal.end();
     assert_eq!(code, 0, "{seen}");
     assert_eq!(of_type(&home.events(), "input_provided")[0]["text"], "fine", "{seen}");

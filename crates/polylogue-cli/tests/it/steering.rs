@@ -322,8 +322,7 @@ fn a_key_asks_what_to_do_while_the_run_continues() {
     terminal.press("/oops\r");
     terminal.wait_for("there is no command `/oops`");
     terminal.press("\u{1c}");
-    terminal.wait_for_question("a message to the chat");
-    terminal.press("shorter, please\r");
+    terminal.press_at("a message to the chat", "shorter, please\r");
     let (code, seen) = terminal.end();
     assert_eq!(code, 0, "{seen}");
     let events = home.events();
@@ -481,14 +480,12 @@ fn a_key_during_a_question_steers_and_loses_neither_the_question_nor_its_answer(
     // From another process, too, while the question stands there again.
     home.run(&["send", "last", "shorter, please"]).ok();
     until("both are posted", || of_type(&home.events(), "sent").len() == 2);
-    terminal.wait_for_question("steer>");
-    terminal.press("agr");
+    terminal.press_at("steer>", "agr");
     terminal.wait_for("> agr");
     // In an answer that has begun, the key does nothing.
     terminal.press("\u{1c}eed\r");
     // The meeting was the last turn, and is held again for what was said meanwhile.
-    terminal.wait_for_question("Then not.");
-    terminal.press("agreed\r");
+    terminal.press_at("Then not.", "agreed\r");
     let (code, seen) = terminal.end();
     assert_eq!(code, 0, "{seen}");
     let events = home.events();

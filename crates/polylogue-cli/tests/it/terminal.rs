@@ -58,6 +58,13 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Presses keys when `text` is on the screen and a question follows it.
+    #[track_caller]
+    pub(crate) fn press_at(&mut self, text: &str, keys: &str) {
+        self.wait_for_question(text);
+        self.press(keys);
+    }
+
     /// What is on the screen now.
     pub(crate) fn sees(&self) -> String {
         let contents = self.seen.lock().unwrap().screen.screen().contents();

@@ -37,14 +37,12 @@ fn a_person_at_the_terminal_is_asked_once_and_again_when_the_file_changes() {
     }
     assert_eq!(server.count(), 0);
     let mut terminal = open(&[]);
-    terminal.wait_for_question("`no` refuses");
-    terminal.press("once\r");
+    terminal.press_at("`no` refuses", "once\r");
     assert_eq!(terminal.end().0, 0);
     assert_eq!(server.count(), CALLS);
     home.run(&["run", "team.yaml"]).exits(2);
     let mut terminal = open(&[]);
-    terminal.wait_for_question("`no` refuses");
-    terminal.press("yes\r");
+    terminal.press_at("`no` refuses", "yes\r");
     assert_eq!(terminal.end().0, 0);
     home.run(&["run", "team.yaml", "--quiet"]).ok();
     assert_eq!(server.count(), 3 * CALLS);
