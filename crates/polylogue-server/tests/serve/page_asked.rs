@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::browser::Browser;
 use crate::conversations::{begin, begin_until, events, until};
 use crate::page_browser::{browser_of, check_clean, page, until_state};
-use crate::page_views::{resize, show, stored_run};
+use crate::page_views::{resize, show, show_until, stored_run};
 use crate::world::{World, generous};
 
 /// Three calls in one reply, of each of which a person is asked.
@@ -124,8 +124,7 @@ async fn a_person_selects_the_speaker_by_a_button_and_all_say_whole_who_selects(
     let world = World::with_team("selected", SELECTED).await;
     let Some(mut browser) = browser_of(&world).await else { return };
     let id = begin(&world, &json!({"team": "selected"})).await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.question button')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.question button')").await;
     // Each candidate is there once, as a button.
     let count = "document.querySelector('.question').innerText.split('Ann: writes').length - 1";
     assert_eq!(browser.eval(count).await, 1);
@@ -191,8 +190,7 @@ async fn what_was_said_until_a_reply_was_cut_off_is_said_once() {
         json!({"type": "message", "from": "Bob", "parts": [{"text": "Then not."}]}),
     ];
     let id = stored_run(&world, "cut", bodies).await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.closed')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.closed')").await;
     let text = "[...document.querySelectorAll('.turn')].map((it) => it.textContent).join()";
     let times = async |browser: &mut Browser, said: &str| {
         browser.eval(&format!("({text}).split({}).length - 1", json!(said))).await
@@ -269,8 +267,7 @@ async fn a_list_says_whose_turn_it_is_and_a_timeline_has_no_columns_of_what_is_u
     show(&mut browser, "#/").await;
     browser.until("document.querySelector('.waits')?.innerText === 'It is the turn of Pat'").await;
     assert_eq!(browser.eval("document.querySelector('.run-task code').textContent").await, "a.csv");
-    show(&mut browser, "#/?q=nothing-like-this").await;
-    browser.until("document.querySelector('.empty a')").await;
+    show_until(&mut browser, "#/?q=nothing-like-this", "document.querySelector('.empty a')").await;
     browser.eval("document.querySelector('.empty a').click()").await;
     browser.until("document.querySelectorAll('.run-row').length === 2").await;
     show(&mut browser, &format!("#/runs/{waiting}")).await;
@@ -307,8 +304,7 @@ async fn a_timeline_has_a_scale_and_heads_say_each_thing_once_in_few_rows() {
     resize(&mut browser, 820).await;
     let rows = "new Set([...document.querySelectorAll('.top > :not(.spring, .skip)')].map((it) => { const { top, bottom } = it.getBoundingClientRect(); return Math.round((top + bottom) / 2); })).size";
     assert_eq!(browser.eval(rows).await, 1);
-    show(&mut browser, "#/teams").await;
-    browser.until("document.querySelector('.teams .run-row')").await;
+    show_until(&mut browser, "#/teams", "document.querySelector('.teams .run-row')").await;
     assert_eq!(browser.eval("document.querySelectorAll('.teams .run-facts .mono').length").await, 0);
     check_clean(&browser, &world);
 }

@@ -6,7 +6,7 @@ use crate::browser::Browser;
 use crate::conversations::{begin, until};
 use crate::page_browser::{browser_of, check_clean, id_of};
 use crate::page_live::hide;
-use crate::page_views::show;
+use crate::page_views::{show, show_until};
 use crate::world::World;
 
 const PATH: &str = "/api/v1/conversations";
@@ -55,8 +55,7 @@ async fn s94_questions_are_counted_in_the_title_and_icon_and_notified_to_a_hidde
     let world = World::new().await;
     let Some(mut browser) = with_notifications(&world).await else { return };
     let id = begin(&world, &json!({"team": "ask", "title": "stuck"})).await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.title === '(1) stuck · Polylogue'").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.title === '(1) stuck · Polylogue'").await;
     browser.until(&format!("/^data:image.*>1<\\/text>/s.test({ICON})")).await;
     // Not allowed, and not asked for by itself.
     hide(&mut browser, true).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::conversations::begin_until;
-use crate::page_views::show;
+use crate::page_views::{show, show_until};
 use crate::world::{World, generous};
 
 /// A browser that is logged in.
@@ -194,8 +194,7 @@ async fn a_session_that_can_only_read_sees_all_and_is_offered_nothing_else() {
     let id = begin_until(&world, "ask", "waiting").await;
     show(&mut browser, "#/teams/none").await;
     browser.until("document.querySelector('main h1')?.textContent === 'There is no such team'").await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.question textarea')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.question textarea')").await;
     assert_eq!(browser.eval(&offers("Fork")).await, true);
     let new = NewToken { scopes: vec![Scope::Read], ..NewToken::local("a reader") };
     let link = login_url(&world.url, &world.tokens().create_link(new).unwrap());
@@ -213,8 +212,7 @@ async fn a_session_that_can_only_read_sees_all_and_is_offered_nothing_else() {
     }
     assert_eq!(browser.eval(&offers("Export")).await, true);
     picture(&mut browser, "only-read").await;
-    show(&mut browser, "#/teams/ask").await;
-    browser.until("document.querySelector('main svg.graph')").await;
+    show_until(&mut browser, "#/teams/ask", "document.querySelector('main svg.graph')").await;
     browser.until_text("This session cannot read the text of team files.").await;
     check_clean(&browser, &world);
 }

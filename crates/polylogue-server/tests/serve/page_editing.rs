@@ -9,13 +9,10 @@ use crate::browser::Browser;
 use crate::conversations::{begin, begin_until, until};
 use crate::editing::{talk, with_broken};
 use crate::page_browser::{browser_of, check_clean, id_of, page, picture};
+use crate::page_views::{show, show_until};
 use crate::world::World;
 
 const PATH: &str = "/api/v1/conversations";
-
-async fn show(browser: &mut Browser, address: &str) {
-    browser.eval(&format!("location.hash = {}", json!(address))).await;
-}
 
 #[tokio::test]
 async fn s97_a_team_is_saved_and_a_conflict_keeps_both_texts() {
@@ -78,8 +75,7 @@ async fn a_team_with_errors_shows_them_and_is_repaired_in_the_editor() {
         let quoted = quoted.as_str().unwrap();
         assert!(quoted.lines().any(|line| line.ends_with("| tsk: Count.")), "{view}: {quoted}");
     }
-    show(&mut browser, "#/teams/flawed").await;
-    browser.until("document.querySelector('.findings .error')").await;
+    show_until(&mut browser, "#/teams/flawed", "document.querySelector('.findings .error')").await;
     browser.fill(".text textarea", &text).await;
     browser.until("!document.querySelector('.findings .error')").await;
     browser.press("Save").await;

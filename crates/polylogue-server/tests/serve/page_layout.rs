@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::browser::Browser;
 use crate::conversations::{begin, begin_until, until};
 use crate::page_browser::{browser_of, check_clean, page, picture};
-use crate::page_views::{resize, show, stored_run};
+use crate::page_views::{resize, show, show_until, stored_run};
 use crate::world::{World, generous};
 
 const PATH: &str = "/api/v1/conversations";
@@ -75,14 +75,12 @@ async fn a_result_is_shown_once_with_its_call_and_an_open_question_once_in_its_b
         ]}),
     ];
     let id = stored_run(&world, "once", bodies).await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.call')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.call')").await;
     browser.eval("document.querySelectorAll('.talk details').forEach((it) => { it.open = true; })").await;
     assert_eq!(count(&mut browser, "The only result.").await, 1);
     let id = begin(&world, &json!({"team": "ask"})).await;
     let asked = until(&world, &id, "waiting").await["questions"][0]["text"].clone();
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.question')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.question')").await;
     assert_eq!(count(&mut browser, asked.as_str().unwrap()).await, 1);
     // Nothing is being written, so there is no line for it.
     let line = "document.querySelector('.turn.open .live-text').getBoundingClientRect().height";
@@ -94,8 +92,7 @@ async fn a_result_is_shown_once_with_its_call_and_an_open_question_once_in_its_b
 async fn what_is_read_stays_in_its_place_when_the_point_of_view_changes() {
     let Some((world, mut browser)) = page().await else { return };
     let id = begin_until(&world, "whisper", "closed").await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.closed')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.closed')").await;
     scroll(&mut browser, 400).await;
     let place = "window.read.getBoundingClientRect().top";
     let before = browser
@@ -206,8 +203,7 @@ async fn at_each_width_a_hint_is_whole_and_a_name_is_nearest_to_its_own_bars() {
     })()";
     for width in [1280, 768, 390] {
         resize(&mut browser, width).await;
-        show(&mut browser, "#/").await;
-        browser.until("document.querySelector('search.filters input')").await;
+        show_until(&mut browser, "#/", "document.querySelector('search.filters input')").await;
         assert_eq!(browser.eval(is_whole).await, true, "{width}");
         show(&mut browser, &format!("#/runs/{id}/timeline")).await;
         browser.until("document.querySelector('.lane > .bars')").await;
@@ -220,8 +216,7 @@ async fn at_each_width_a_hint_is_whole_and_a_name_is_nearest_to_its_own_bars() {
 async fn the_bar_of_a_person_who_is_waited_for_has_the_pattern_that_the_key_shows() {
     let Some((world, mut browser)) = page().await else { return };
     let id = begin_until(&world, "ask", "waiting").await;
-    show(&mut browser, &format!("#/runs/{id}/timeline")).await;
-    browser.until("document.querySelector('.bar.person')").await;
+    show_until(&mut browser, &format!("#/runs/{id}/timeline"), "document.querySelector('.bar.person')").await;
     let fill = "getComputedStyle(document.querySelector('.bar.person')).fill";
     assert_eq!(browser.eval(fill).await, "url(\"#waits\")");
     assert_eq!(browser.eval("document.querySelectorAll('pattern#waits .stripe').length").await, 1);

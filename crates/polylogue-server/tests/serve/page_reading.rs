@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::browser::Browser;
 use crate::conversations::{begin, begin_until, events, position, until};
 use crate::page_browser::{browser_of, check_clean, page, until_state};
-use crate::page_views::{long_run, show, stored_run};
+use crate::page_views::{long_run, show, show_until, stored_run};
 use crate::world::{World, generous};
 
 #[tokio::test]
@@ -22,8 +22,7 @@ async fn of_a_large_result_the_beginning_is_shown_and_all_of_it_at_a_press() {
         json!({"type": "message", "from": "Ann", "parts": [{"text": "I have read it."}]}),
     ];
     let id = stored_run(&world, "large", bodies).await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.call > summary')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.call > summary')").await;
     browser.eval("document.querySelector('.call > summary').click()").await;
     let shown = "[...document.querySelectorAll('.call pre')].at(-1).textContent";
     let begins = format!("({shown}).length < 30000 && ({shown}).endsWith('😀…') && ({shown}).isWellFormed()");
@@ -140,8 +139,7 @@ async fn the_message_of_an_address_has_the_focus_in_the_step_that_draws_it() {
         }).observe(document.getElementById('page'), {childList: true, subtree: true});
         0";
     browser.eval(watch).await;
-    show(&mut browser, &format!("#/runs/{id}?at=2")).await;
-    browser.until("focused.length > 0").await;
+    show_until(&mut browser, &format!("#/runs/{id}?at=2"), "focused.length > 0").await;
     assert_eq!(browser.eval("focused[0]").await, "m2");
     check_clean(&browser, &world);
 }
@@ -155,8 +153,7 @@ async fn a_message_of_an_address_that_comes_late_takes_the_focus_from_no_field()
     browser.until("document.querySelector('.turn.open[data-who=Bob]')").await;
     let stored = world.get(&format!("/api/v1/conversations/{id}/events")).await.json();
     let next = stored["events"].as_array().unwrap().len();
-    show(&mut browser, "#/runs").await;
-    browser.until("!document.querySelector('.turn')").await;
+    show_until(&mut browser, "#/runs", "!document.querySelector('.turn')").await;
     show(&mut browser, &format!("#/runs/{id}?at={next}")).await;
     browser.until("document.querySelector('.turn.open[data-who=Bob]')").await;
     browser.eval("document.getElementById('say').focus()").await;
@@ -240,8 +237,7 @@ async fn a_name_has_the_same_color_in_a_run_and_in_its_comparison() {
     show(&mut browser, &format!("#/runs/{fork}")).await;
     browser.until("document.querySelector('.closed') && document.querySelector('.participants .name')").await;
     let of_run = browser.eval(&colors(".participants")).await;
-    show(&mut browser, &format!("#/compare?a={id}&b={fork}")).await;
-    browser.until("document.querySelector('.said')").await;
+    show_until(&mut browser, &format!("#/compare?a={id}&b={fork}"), "document.querySelector('.said')").await;
     assert_eq!(browser.eval(&colors(".said")).await, of_run);
     check_clean(&browser, &world);
 }
@@ -271,8 +267,7 @@ async fn what_a_view_reads_once_is_read_again_when_the_server_was_busy() {
         (format!("compare?a={a}&b={b}"), "document.querySelector('.common')"),
         ("teams/talk".to_owned(), "document.body.innerText.includes('No errors.')"),
     ] {
-        show(&mut browser, &format!("#/{view}")).await;
-        browser.until(is_there).await;
+        show_until(&mut browser, &format!("#/{view}"), is_there).await;
         browser.until("!document.querySelector('.failure')").await;
     }
     // The schema, too.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::conversations::{begin, begin_until, events, position, until};
 use crate::page_browser::{browser_of, check_clean, page};
-use crate::page_views::{key, resize, show, stored_run};
+use crate::page_views::{key, resize, show, show_until, stored_run};
 use crate::steering::asking_for;
 use crate::tails::asked;
 use crate::world::{World, generous};
@@ -92,13 +92,11 @@ const ANSWERED: &str = "performance.getEntriesByType('resource').filter((it) => 
 async fn a_run_that_is_removed_and_a_session_that_has_ended_are_not_asked_for_repeatedly() {
     let Some((world, mut browser)) = page().await else { return };
     let id = begin(&world, &json!({"team": "ask"})).await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.question')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.question')").await;
     assert_eq!(world.send(world.request("DELETE", &format!("{PATH}/{id}"))).await.status, 200);
     browser.until("document.querySelector('main h1').textContent === 'There is no such run'").await;
     let id = begin(&world, &json!({"team": "ask"})).await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.question')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.question')").await;
     let tokens = world.get("/api/v1/tokens").await.json();
     let session =
         tokens["tokens"].as_array().unwrap().iter().find(|token| token["kind"] == "session").unwrap();
@@ -182,8 +180,7 @@ async fn the_address_of_any_event_leads_to_the_turn_that_it_is_in() {
     let second = position(&events, "two");
     assert_eq!(events[second - 1]["type"], "model_replied", "it has no place of its own");
     for at in [second, second - 1] {
-        show(&mut browser, "#/runs").await;
-        browser.until("document.querySelector('main h1')?.textContent === 'Runs'").await;
+        show_until(&mut browser, "#/runs", "document.querySelector('main h1')?.textContent === 'Runs'").await;
         show(&mut browser, &format!("#/runs/{id}?at={at}")).await;
         browser.until(&format!("document.activeElement.id === 'm{second}'")).await;
     }
@@ -228,8 +225,7 @@ async fn long_names_and_titles_make_no_view_wider_than_the_screen() {
     for width in [320, 820, 1440] {
         resize(&mut browser, width).await;
         for (address, is_there) in &views {
-            show(&mut browser, address).await;
-            browser.until(is_there).await;
+            show_until(&mut browser, address, is_there).await;
             let over = browser.eval("Math.max(0, document.documentElement.scrollWidth - innerWidth)").await;
             assert_eq!(over, 0, "{address} {width}");
         }
@@ -322,8 +318,7 @@ async fn a_comparison_is_of_the_runs_that_are_chosen_however_late_another_one_co
         ids[2]
     );
     browser.eval(&late).await;
-    show(&mut browser, &format!("#/compare?a={}&b={}", ids[0], ids[2])).await;
-    browser.until("!!window.go").await;
+    show_until(&mut browser, &format!("#/compare?a={}&b={}", ids[0], ids[2]), "!!window.go").await;
     show(&mut browser, &format!("#/compare?a={}&b={}", ids[0], ids[1])).await;
     let sides = "[...document.querySelectorAll('.side .mono')].map((it) => it.textContent)";
     browser.until(&format!("({sides}).length === 2")).await;

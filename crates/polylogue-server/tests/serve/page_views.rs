@@ -20,6 +20,12 @@ pub(crate) async fn show(browser: &mut Browser, address: &str) {
     browser.eval(&format!("location.hash = {}", json!(address))).await;
 }
 
+/// Shows what is at `address`, and waits until this holds.
+pub(crate) async fn show_until(browser: &mut Browser, address: &str, holds: &str) {
+    show(browser, address).await;
+    browser.until(holds).await;
+}
+
 pub(crate) async fn key(browser: &mut Browser, key: &str) {
     for kind in ["keyDown", "keyUp"] {
         let text = if kind == "keyDown" && key.chars().count() == 1 { key } else { "" };
@@ -136,8 +142,7 @@ async fn s96_s97_a_fork_is_compared_and_a_team_is_edited_with_findings_at_their_
     let fork = world.post(&format!("{PATH}/{id}/fork"), &fork).await.json();
     let fork = fork["id"].as_str().unwrap();
     until(&world, fork, "closed").await;
-    show(&mut browser, &format!("#/runs/{fork}")).await;
-    browser.until("document.querySelector('.run-head a.button')").await;
+    show_until(&mut browser, &format!("#/runs/{fork}"), "document.querySelector('.run-head a.button')").await;
     browser.eval("document.querySelector('.run-head a.button').click()").await;
     browser.until(&format!("location.hash === '#/compare?a={id}&b={fork}'")).await;
     browser.until_text(&format!("Both begin with the same {second} events.")).await;
@@ -303,11 +308,9 @@ async fn s100_of_10_000_messages_only_those_near_the_screen_are_drawn() {
     const MESSAGES: u64 = 10_000;
     let Some((world, mut browser)) = page().await else { return };
     let id = long_run(&world, MESSAGES).await;
-    show(&mut browser, "#/runs").await;
-    browser.until("!document.querySelector('.turn')").await;
+    show_until(&mut browser, "#/runs", "!document.querySelector('.turn')").await;
     browser.eval("window.begun = performance.now()").await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.turn')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.turn')").await;
     let first = browser.eval("performance.now() - window.begun").await.as_f64().unwrap();
     browser.until("document.body.innerText.includes('Message 9999.')").await;
     let all = browser.eval("performance.now() - window.begun").await.as_f64().unwrap();
@@ -394,8 +397,7 @@ async fn s99_every_view_passes_axe_in_both_themes_and_fits_320_pixels() {
         for (theme, width) in [("light", 1440), ("dark", 900), ("light", 320), ("dark", 320)] {
             resize(&mut browser, width).await;
             browser.eval(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
-            show(&mut browser, &format!("#/{address}")).await;
-            browser.until(is_there).await;
+            show_until(&mut browser, &format!("#/{address}"), is_there).await;
             found.extend(violations(&mut browser, &format!("{address} {theme} {width}")).await);
             let name = address
                 .split(['?', '='])
@@ -413,8 +415,7 @@ async fn s99_every_view_passes_axe_in_both_themes_and_fits_320_pixels() {
     // Another link, and a browser without a session.
     let link = world.tokens().create_link(NewToken::local("page")).unwrap();
     let link = login_url(&world.url, &link);
-    show(&mut browser, link.split_once('#').unwrap().1).await;
-    browser.until("document.querySelector('.notice')").await;
+    show_until(&mut browser, link.split_once('#').unwrap().1, "document.querySelector('.notice')").await;
     for view in ["another link", "logged out"] {
         for (theme, width) in [("light", 1440), ("dark", 320)] {
             resize(&mut browser, width).await;
@@ -532,8 +533,7 @@ async fn s98_no_text_becomes_markup_in_any_view() {
 async fn s100_the_page_continues_by_itself_when_the_server_is_restarted() {
     let Some((world, mut browser)) = page().await else { return };
     let id = begin(&world, &json!({"team": "ask"})).await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.question textarea')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.question textarea')").await;
     // A reload would lose it.
     browser.eval("window.kept = true").await;
     let world = world.restart_here().await;
