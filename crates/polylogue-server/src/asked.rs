@@ -1,5 +1,5 @@
-//! What other programs ask a server to continue: conversations to which they have given an answer or a message in the store. And what they ask it not
-//! to begin.
+//! What other programs ask a server to continue: conversations to which they have given an answer or a message in the store. In a database, a
+//! notification asks all servers, and one of them claims the conversation; elsewhere, a file asks one. And what they ask it not to begin.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Instruction, LogId, LogState, Store as _, StoreError};
+use polylogue_core::{Due, Instruction, LimitOverrides, Listing, LogId, LogState, Store as _, StoreError};
 use polylogue_runtime::Runtime;
 use polylogue_runtime::stored::served_as;
 use tokio::time::sleep;
@@ -34,11 +34,14 @@ const LOOK: Duration = Duration::from_secs(1);
 /// # Errors
 /// When the store cannot be read, or its server cannot be asked.
 pub async fn ask_server(runtime: &Runtime, id: &LogId) -> polylogue_runtime::Result<bool> {
-    let Some(notes) = Notes::of(runtime) else { return Ok(false) };
     if served_as(&runtime.store().meta(id).await?).is_none() {
         return Ok(false);
     }
-    notes.result(notes.promised.ask(&notes.tenant, id))
+    if let Some(database) = runtime.place().watch() {
+        return Ok(database.ask_server(id).await?);
+    }
+    let Some(notes) = Notes::of(runtime) else { return Ok(false) };
+    Ok(notes.result(notes.promised.ask(&notes.tenant, id))?)
 }
 
 /// Returns the conversations that the server on this machine with the store of `runtime` runs, and those that wait in it until others have ended.
@@ -46,7 +49,7 @@ pub async fn ask_server(runtime: &Runtime, id: &LogId) -> polylogue_runtime::Res
 ///
 /// # Errors
 /// When the notes of the server cannot be read.
-pub fn promised_by_server(runtime: &Runtime) -> polylogue_runtime::Result<BTreeSet<LogId>> {
+pub fn promised_by_server(runtime: &Runtime) -> Result<BTreeSet<LogId>, StoreError> {
     let Some(notes) = Notes::of(runtime) else { return Ok(BTreeSet::new()) };
     notes.result(notes.promised.of_living(&notes.tenant))
 }
@@ -87,12 +90,8 @@ impl Notes {
         Some(Self { promised: Promised::at(path.clone()), tenant, path })
     }
 
-    fn result<T>(&self, done: io::Result<T>) -> polylogue_runtime::Result<T> {
-        let failed = |error: io::Error| StoreError::Io {
-            place: self.path.display().to_string(),
-            why: error.to_string(),
-        };
-        Ok(done.map_err(failed)?)
+    fn result<T>(&self, done: io::Result<T>) -> Result<T, StoreError> {
+        done.map_err(|error| StoreError::Io { place: self.path.display().to_string(), why: error.to_string() })
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use polylogue::Result;
 use polylogue::layers::code::CodeBlock;
 use polylogue::tools::Approval;
 use polylogue::tools::approval::{ApprovalRequest, Decision, is_like_tool};
-use polylogue::Result;
 use polylogue_config::{At, Config};
 use polylogue_http::host_of;
 use polylogue_tools::command::Declaration;

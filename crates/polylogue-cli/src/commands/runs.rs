@@ -1,6 +1,6 @@
 //! `polylogue runs`: the conversations there are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use polylogue_core::text::enumerated;
@@ -36,21 +36,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     let runtime = place::open(&cli.named_store())?;
     let place = PlaceOption::of_store(&cli.named_store());
     let Page { logs, next } = runtime.list(&query(&runtime, args, now).await?).await?;
-    let lookups = stream::iter(logs).map(|listing| with_state(&runtime, &place, listing));
-    let listed: Vec<(Listing, ListedState)> = lookups.buffered(LOOKUPS).try_collect().await?;
-    let (mut rows, parked, columns) = (Vec::new(), parked(&runtime).await?, terminal_columns());
     // Without them, a list that can be read is still a list.
     let promised = promised_by_server(&runtime).unwrap_or_default();
-    for mut listing in logs {
-        let mut state = match listing.state() {
-            LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, &listing, &place).await),
-            _ => {
-                let open = runtime.open_state(&listing).await?;
-                let waits = begins_later(open) && promised.contains(&listing.id);
-                let found = if waits { ListedState::server() } else { state(&listing, open) };
-                found.paused(listing.summary.is_paused)
-            }
-        };
+    let lookups = stream::iter(logs).map(|listing| with_state((&runtime, &place), &promised, listing));
+    let listed: Vec<(Listing, ListedState)> = lookups.buffered(LOOKUPS).try_collect().await?;
+    let (mut rows, parked, columns) = (Vec::new(), parked(&runtime).await?, terminal_columns());
+    for (listing, mut state) in listed {
         if let Some(log) = parked.get(&listing.id) {
             state.status = why_parked(log);
         }
@@ -73,6 +64,28 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
         print_note_wrapped(&format!("there are more: `--after {}` continues the list", next.to_text()));
     }
     Ok(Exit::Done)
+}
+
+/// How many conversations of a list are looked up at the same time: with thousands that wait in a database, one after the other would take minutes.
+const LOOKUPS: usize = 16;
+
+/// A conversation with its task, and its state. `promised`: those that run next in the server.
+async fn with_state(
+    (runtime, place): (&Runtime, &PlaceOption),
+    promised: &BTreeSet<LogId>,
+    mut listing: Listing,
+) -> Result<(Listing, ListedState), CliError> {
+    let state = match listing.state() {
+        LogState::Damaged => ListedState::new("damaged", unreadable(runtime, &listing, place).await),
+        _ => {
+            let open = runtime.open_state(&listing).await?;
+            let waits = begins_later(open) && promised.contains(&listing.id);
+            let found = if waits { ListedState::server() } else { state(&listing, open) };
+            found.paused(listing.summary.is_paused)
+        }
+    };
+    listing.summary.task = runtime.task(&listing).await;
+    Ok((listing, state))
 }
 
 /// Whether a conversation in this state runs next if a server has promised that.

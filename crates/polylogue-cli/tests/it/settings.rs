@@ -213,6 +213,7 @@ fn wrong_settings_are_refused_with_what_to_write_and_secrets_are_not_shown() {
     assert!(ran.err.contains("this is not valid YAML") && !ran.err.contains(KEY), "{}", ran.err);
     // Where the default cannot count, the file is not needed.
     home.run(&["run", "team.yaml", "--offline"]).ok();
+    fs::remove_file(home.path(".config/polylogue/config.yaml")).unwrap();
 }
 
 #[test]

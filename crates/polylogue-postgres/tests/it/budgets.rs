@@ -6,7 +6,7 @@ use polylogue_test::postgres::PostgresServer;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
-use crate::support::{id, open, opened};
+use crate::support::{id, opened};
 
 /// Two processes that have drawn: `gone`, two calls of tokens that were limited, and `other`, before tokens were.
 const DRAWN: &str = r#"UPDATE polylogue.budgets SET calls = 1, tokens = 1000, drawn_calls = 3, drawn_tokens = 20100, pieces = '{

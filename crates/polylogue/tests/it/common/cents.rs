@@ -11,7 +11,7 @@ use polylogue_core::{
 /// Takes a cent for each token it writes, ten of at most twenty, and says of its requests how they went.
 #[derive(Clone, Default)]
 pub(crate) struct Cents {
-    calls: Arc<AtomicU64>,
+    pub(crate) calls: Arc<AtomicU64>,
     /// How many attempts fail before one is answered.
     pub(crate) fails: u64,
     /// Its provider pauses the reply once, so that it sends a second request.
