@@ -1,11 +1,12 @@
 //! Keys, and how they are recognized by their names.
 
 use std::fmt;
+use std::sync::Arc;
 
-/// A secret that authorizes requests. Never shown: not in errors, not in logs, not by `Debug`.
+/// A secret that authorizes requests. Never shown: not in errors, not in logs, not by `Debug`. Cloning shares it.
 #[derive(Clone, PartialEq, Eq, derive_more::Debug)]
 #[debug("[key]")]
-pub struct Key(Box<str>);
+pub struct Key(Arc<str>);
 
 impl Key {
     /// Creates a key without surrounding white space. `None` if it is blank.

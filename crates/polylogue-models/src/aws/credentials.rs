@@ -5,15 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
+use chrono::DateTime;
 use polylogue_http::{Env, Key};
 use serde::Deserialize;
 
 /// What a request is signed with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Credentials {
-    pub(crate) access_key_id: String,
+    pub(crate) access_key_id: Arc<str>,
     pub(crate) secret_access_key: Key,
     /// Sent with requests that temporary credentials sign.
     pub(crate) session_token: Option<Key>,
@@ -80,7 +82,7 @@ impl Source {
         if let Some(access_key_id) = env.get("AWS_ACCESS_KEY_ID") {
             let secret = env.get("AWS_SECRET_ACCESS_KEY").and_then(|secret| Key::new(&secret));
             return Ok(Self::Known(Credentials {
-                access_key_id,
+                access_key_id: access_key_id.into(),
                 secret_access_key: secret.ok_or(CredentialsError::NoSecret)?,
                 session_token: env.get("AWS_SESSION_TOKEN").and_then(|token| Key::new(&token)),
             }));
@@ -93,7 +95,7 @@ impl Source {
         if let Some(id) = values.get("aws_access_key_id") {
             let secret = values.get("aws_secret_access_key").and_then(|secret| Key::new(secret));
             return Ok(Self::Known(Credentials {
-                access_key_id: id.clone(),
+                access_key_id: id.as_str().into(),
                 secret_access_key: secret.ok_or(CredentialsError::NoProfileSecret { profile })?,
                 session_token: values.get("aws_session_token").and_then(|token| Key::new(token)),
             }));
@@ -194,7 +196,7 @@ pub(crate) fn printed(output: &[u8]) -> Result<(Credentials, Option<SystemTime>)
     }
     let secret = Key::new(&printed.secret_access_key).ok_or_else(|| broken("the secret is empty"))?;
     let credentials = Credentials {
-        access_key_id: printed.access_key_id,
+        access_key_id: printed.access_key_id.into(),
         secret_access_key: secret,
         session_token: printed.session_token.as_deref().and_then(Key::new),
     };
@@ -203,19 +205,10 @@ pub(crate) fn printed(output: &[u8]) -> Result<(Credentials, Option<SystemTime>)
     Ok((credentials, expires.transpose()?))
 }
 
-/// A time such as `2026-11-23T06:00:00Z`, in UTC.
+/// A time such as `2026-11-23T06:00:00Z`.
 fn time(text: &str) -> Option<SystemTime> {
-    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let text = text.trim().strip_suffix('Z').or_else(|| text.trim().strip_suffix("+00:00"))?;
-    let (day, clock) = text.split_once('T')?;
-    let mut numbers = day.split('-');
-    let (year, month, day) = (numbers.next()?, numbers.next()?.parse::<usize>().ok()?, numbers.next()?);
-    let month = MONTHS.get(month.checked_sub(1)?.checked_mul(3)?..month.checked_mul(3)?)?;
-    let clock = clock.split('.').next()?;
-    // A date has its day of the week.
-    let on =
-        |week: &str| httpdate::parse_http_date(&format!("{week}, {day} {month} {year} {clock} GMT")).ok();
-    ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].into_iter().find_map(on)
+    let time = DateTime::parse_from_rfc3339(text.trim()).ok()?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(time.timestamp().try_into().ok()?))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use url::{Position, Url};
 
 use super::Aws;
 use super::credentials::{Credentials, CredentialsError, Source, printed};
-use super::sign::{Scope, Signable, sign};
+use super::sign::{Signable, sign};
 use super::signing_key::SigningKey;
 
 /// How long before they expire credentials are no longer used.
@@ -75,10 +75,10 @@ impl Signer {
     pub(crate) fn new(aws: Aws) -> Self {
         Self {
             source: std::sync::Mutex::new(aws.source.clone()),
-            aws,
             held: Mutex::default(),
             replaces: AtomicBool::new(false),
-            key: SigningKey::default(),
+            key: SigningKey::new(&aws.region, aws.service.signing_name()),
+            aws,
             skew: AtomicI64::new(0),
             corrections: AtomicU8::new(0),
         }
@@ -105,9 +105,8 @@ impl Signer {
             headers: &[("content-type", request.content_type), ("host", host)],
             body: request.body,
         };
-        let scope = Scope { region: &self.aws.region, service: self.aws.service.signing_name() };
         let skew = self.skew.load(Ordering::Relaxed);
-        let headers = sign(&signable, &credentials, scope, moved(SystemTime::now(), skew), &self.key);
+        let headers = sign(&signable, &credentials, moved(SystemTime::now(), skew), &self.key);
         Ok(Signed { headers, secrets: credentials.secrets().cloned().collect(), skew })
     }
 

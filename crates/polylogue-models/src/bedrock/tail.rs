@@ -134,6 +134,9 @@ fn own_fields(params: &Params, accepts: &Accepts) -> Map<String, Value> {
 
 /// `fields` of the model with the extra ones.
 fn with_extra(fields: Map<String, Value>, params: &Params) -> Map<String, Value> {
+    if params.extra.is_empty() {
+        return fields;
+    }
     let is_own = |name: &String| !FIELDS.contains(&name.as_str()) && !ELSEWHERE.contains(&name.as_str());
     let further = params.extra.iter().filter(|(name, _)| is_own(name));
     let further = further.map(|(name, value)| (name.clone(), value.clone()));

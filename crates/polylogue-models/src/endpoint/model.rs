@@ -11,7 +11,8 @@ mod probe;
 mod style;
 mod summary;
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use polylogue_core::{
@@ -49,7 +50,7 @@ use crate::wire::protocol::{Protocol, Style, WriteTail};
 const USEFUL_REASONED_OUTPUT: u64 = 2_048;
 
 /// A model of an endpoint. Cloning shares the endpoint.
-#[derive(Debug, Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct EndpointModel {
     endpoint: Endpoint,
     /// The model's name at the endpoint.
@@ -67,6 +68,9 @@ pub struct EndpointModel {
     capabilities: Capabilities,
     /// The API that it is called by.
     api: Api,
+    /// The URLs of its requests, once there was one: for whole replies, and for streams.
+    #[debug(skip)]
+    urls: Arc<[OnceLock<Option<Url>>; 2]>,
 }
 
 /// The answer of a model that wrote a tool call which its provider cannot parse, and answers with an error: with what it `wrote`, as far
@@ -112,6 +116,7 @@ impl EndpointModel {
             media_limits,
             capabilities,
             api,
+            urls: Arc::default(),
         }
     }
 
@@ -386,7 +391,7 @@ impl EndpointModel {
         let mut attempts = Attempts::begin(self.endpoint.retries(), self.endpoint.jitter());
         let result = loop {
             let attempt =
-                self.endpoint.attempt::<P>(&body, url.as_ref(), style, request, forwarder, &context);
+                self.endpoint.attempt::<P>(&body, url.as_deref(), style, request, forwarder, &context);
             let failure = match attempt.await {
                 Ok(answer) => break Ok(self.named(answer, model_of(request, &self.model))),
                 Err(Failure { unparsed: Some(wrote), .. }) => {
@@ -417,7 +422,16 @@ impl EndpointModel {
     }
 
     /// The URL of requests to `model`, unless it is that of all requests of the endpoint.
-    fn url<P: Protocol>(&self, model: &str, stream: bool) -> Option<Url> {
+    fn url<P: Protocol>(&self, model: &str, stream: bool) -> Option<Cow<'_, Url>> {
+        if *model != *self.model {
+            return self.url_of::<P>(model, stream).map(Cow::Owned);
+        }
+        let [whole, streamed] = &*self.urls;
+        let url = if stream { streamed } else { whole };
+        url.get_or_init(|| self.url_of::<P>(model, stream)).as_ref().map(Cow::Borrowed)
+    }
+
+    fn url_of<P: Protocol>(&self, model: &str, stream: bool) -> Option<Url> {
         if let Some(version) = &self.endpoint.0.config.api_version {
             let deployment = (P::API == Api::ChatCompletions).then_some(model);
             return Some(azure::versioned(&self.endpoint.0.base, P::API.http().chat, deployment, version));
