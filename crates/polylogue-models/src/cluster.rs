@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use polylogue_core::{LearnedRate, LearnedRates, LimitScope, Rate, Slot};
-use tokio::sync::OnceCell;
-use tokio::time::{Instant, sleep};
+use tokio::sync::{Mutex as AsyncMutex, OnceCell};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 
 use self::limiter::SharedLimiter;
 pub(crate) use self::permit::Permit;
-use self::permit::SlotGuard;
+pub(crate) use self::permit::SlotGuard;
 use crate::config::Config;
 use crate::limits::ClusterLimits;
 
@@ -31,7 +31,9 @@ pub(crate) struct EndpointLimiters {
     slots: Option<u32>,
     limiters: Mutex<HashMap<LimitScope, Arc<SharedLimiter>>>,
     /// Who waits for a slot, in order.
-    queue: tokio::sync::Mutex<()>,
+    queue: AsyncMutex<()>,
+    /// By model: who waits for a rate with a place.
+    lines: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
 }
 
 /// The time between two looks for a free slot, from the first to the longest.
@@ -58,7 +60,8 @@ impl EndpointLimiters {
             per_minute: config.limits.per_minute.map(|count| (minutely(count), OnceCell::new())),
             slots: config.slots.map(|slots| slots.max(1)),
             limiters: Mutex::default(),
-            queue: tokio::sync::Mutex::default(),
+            queue: AsyncMutex::default(),
+            lines: Mutex::default(),
         })
     }
 
@@ -70,29 +73,33 @@ impl EndpointLimiters {
         }))
     }
 
-    /// Waits until any key may begin a request: for a slot, and for the rate of all requests.
+    /// Waits no longer than `patience` until any key may begin a request, by the rate of all requests.
     ///
     /// # Errors
-    /// The wait, if it is longer than the patience.
-    pub(crate) async fn enter(&self) -> Result<Option<SlotGuard>, Duration> {
-        let slot = self.slot().await?;
-        if let Some((rate, is_known)) = &self.per_minute {
-            let limiter = self.limiter(self.server.clone());
-            let requests = Some(LearnedRate { rate: *rate, remaining: None });
-            let rates = LearnedRates { requests, tokens: None };
-            let stored = || async { limiter.note(rates).await.then_some(()).ok_or(()) };
-            // One that cannot be stored now is stored with a later call, and does not hold up this one.
-            let _ = is_known.get_or_try_init(stored).await;
-            limiter.pass(0, self.cluster.patience).await?;
-        }
-        Ok(slot)
+    /// The wait, if it is longer.
+    pub(crate) async fn begin(&self, patience: Option<Duration>) -> Result<(), Duration> {
+        let Some((rate, is_known)) = &self.per_minute else { return Ok(()) };
+        let limiter = self.limiter(self.server.clone());
+        let requests = Some(LearnedRate { rate: *rate, remaining: None });
+        let rates = LearnedRates { requests, tokens: None };
+        let stored = || async { limiter.note(rates).await.then_some(()).ok_or(()) };
+        // One that cannot be stored now is stored with a later call, and does not hold up this one.
+        let _ = is_known.get_or_try_init(stored).await;
+        limiter.pass(0, patience).await
     }
 
-    async fn slot(&self) -> Result<Option<SlotGuard>, Duration> {
+    /// Waits no longer than `patience` for a slot, if there is a limit on them.
+    ///
+    /// # Errors
+    /// The patience, if none is free by then.
+    pub(crate) async fn slot(&self, patience: Option<Duration>) -> Result<Option<SlotGuard>, Duration> {
         let Some(slots) = self.slots else { return Ok(None) };
-        let patience = self.cluster.patience;
         let (begun, mut pause) = (Instant::now(), LOOKS.0);
-        let _first = self.queue.lock().await;
+        let first = self.queue.lock();
+        let _first = match patience {
+            Some(patience) => timeout(patience, first).await.map_err(|_| patience)?,
+            None => first.await,
+        };
         loop {
             match self.cluster.limits.take_slot(&self.server, slots).await {
                 Ok(Some(slot)) => return Ok(Some(self.guard(slot))),
@@ -114,25 +121,32 @@ impl EndpointLimiters {
         SlotGuard::new(slot, Arc::clone(&self.cluster.limits))
     }
 
-    /// Waits until the key `key` may begin a request of `tokens` tokens to `model`. With `others`, which may be ready, it does not
-    /// wait long.
+    /// Waits no longer than `patience` until the key `key` may begin a request of `tokens` tokens to `model`.
     ///
     /// # Errors
-    /// The wait, if it is longer than that.
+    /// The wait, if it is longer.
     pub(crate) async fn pass(
         &self,
         key: usize,
         model: &str,
         tokens: u64,
-        others: bool,
+        patience: Option<Duration>,
     ) -> Result<Arc<SharedLimiter>, Duration> {
-        let (provider, model) = (self.provider.clone(), model.to_owned());
-        let account = self.accounts.get(key).copied().unwrap_or(self.server.account);
-        let limiter = self.limiter(LimitScope { provider, account, model });
-        let patience = self.cluster.patience;
-        let patience = if others { patience.into_iter().chain([SHORT]).min() } else { patience };
+        let limiter = self.limiter(self.scope(key, model));
         limiter.pass(tokens, patience).await?;
         Ok(limiter)
+    }
+
+    /// What is limited of a key and a model.
+    pub(crate) fn scope(&self, key: usize, model: &str) -> LimitScope {
+        let account = self.accounts.get(key).copied().unwrap_or(self.server.account);
+        LimitScope { provider: self.provider.clone(), account, model: model.to_owned() }
+    }
+
+    /// The line of the requests to `model` of which one at a time waits for a rate with a place.
+    pub(crate) fn line(&self, model: &str) -> Arc<AsyncMutex<()>> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(lines.entry(model.to_owned()).or_default())
     }
 
     /// How long a call may wait.
@@ -140,9 +154,6 @@ impl EndpointLimiters {
         self.cluster.patience
     }
 }
-
-/// The longest wait for a key while others may be ready.
-const SHORT: Duration = Duration::from_secs(1);
 
 /// A digest that identifies an account and does not tell its key.
 fn account(parts: &[&str]) -> [u8; 32] {
@@ -166,4 +177,4 @@ fn minutely(count: u32) -> Rate {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -240,9 +240,8 @@ impl Endpoint {
         deltas: &mut dyn DeltaSink,
         context: &ErrorContext<'_>,
     ) -> Result<Answer, Failure> {
-        let _pass = self.0.limiter.pass().await;
         let bound = body.seals().and_then(SealsSent::key);
-        let permit = self.permit(bound, estimate(&body.bytes(), request), context).await?;
+        let (_pass, permit) = self.admitted(bound, estimate(&body.bytes(), request), context).await?;
         let timeouts = self.0.config.timeouts;
         let clock = Clock::start(timeouts);
         let mut headers = HeaderMap::new();

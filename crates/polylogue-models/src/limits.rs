@@ -71,11 +71,32 @@ impl RateLimiter {
 
     /// Waits until a request may begin. Dropping the future leaves the queue without side effects.
     pub(crate) async fn pass(&self) -> Pass {
+        let pass = self.place().await;
+        self.begin().await;
+        pass
+    }
+
+    /// Waits for a place among the requests in flight.
+    pub(crate) async fn place(&self) -> Pass {
         let permit = match &self.in_flight {
             // Fails only when the semaphore is closed, which it never is.
             Some(slots) => Arc::clone(slots).acquire_owned().await.ok(),
             None => None,
         };
+        Pass { _permit: permit }
+    }
+
+    /// A place among the requests in flight, if one is free and no request waits for it.
+    pub(crate) fn free_place(&self) -> Option<Pass> {
+        let permit = match &self.in_flight {
+            Some(slots) => Some(Arc::clone(slots).try_acquire_owned().ok()?),
+            None => None,
+        };
+        Some(Pass { _permit: permit })
+    }
+
+    /// Waits until a request that has a place may begin. All requests of the endpoint wait here, so that none could use the place.
+    pub(crate) async fn begin(&self) {
         if let Some((allowed, begun)) = &self.begun {
             // The lock is held while waiting and is passed on in order: that is the queue.
             let mut begun = begun.lock().await;
@@ -87,7 +108,6 @@ impl RateLimiter {
             }
             begun.push_back(Instant::now());
         }
-        Pass { _permit: permit }
     }
 }
 

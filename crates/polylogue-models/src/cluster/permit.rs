@@ -36,6 +36,13 @@ impl Permit {
         }
     }
 
+    /// Returns the tokens that were drawn: the request is not sent with this.
+    pub(crate) fn unused(&self) {
+        if let Some(limiter) = &self.limiter {
+            limiter.settle(self.tokens, 0);
+        }
+    }
+
     /// Counts the tokens that were used instead of those that were drawn.
     pub(crate) fn settle(&self, usage: &Usage) {
         if let (Some(limiter), Some(input), Some(output)) = (&self.limiter, usage.input, usage.output) {

@@ -8,15 +8,15 @@ use super::*;
 
 /// Rates in memory, as a database keeps them.
 #[derive(Default)]
-struct Memory {
+pub(crate) struct Memory {
     rows: Mutex<BTreeMap<LimitScope, Row>>,
     draws: Mutex<Vec<RateDemand>>,
     /// How many of the next rates are not stored.
     failures: Mutex<usize>,
 }
 
-struct Row {
-    rates: LearnedRates,
+pub(crate) struct Row {
+    pub(crate) rates: LearnedRates,
     requests_next: Instant,
     tokens_next: Instant,
     blocked_until: Instant,
@@ -34,7 +34,7 @@ fn spend(rate: Option<LearnedRate>, next: &mut Instant, blocked: Instant, count:
 }
 
 impl Memory {
-    fn row<T>(&self, scope: &LimitScope, change: impl FnOnce(&mut Row) -> T) -> T {
+    pub(crate) fn row<T>(&self, scope: &LimitScope, change: impl FnOnce(&mut Row) -> T) -> T {
         let now = Instant::now();
         let empty = || Row {
             rates: LearnedRates::default(),
@@ -103,7 +103,7 @@ fn scope() -> LimitScope {
     LimitScope { provider: "p".into(), account: [7; 32], model: "m".into() }
 }
 
-fn rate(count: u64, burst: f64) -> Option<LearnedRate> {
+pub(crate) fn rate(count: u64, burst: f64) -> Option<LearnedRate> {
     Some(LearnedRate { rate: Rate { count, period: Duration::from_secs(1), burst }, remaining: None })
 }
 
@@ -238,8 +238,8 @@ async fn a_limit_per_minute_that_could_not_be_stored_is_stored_with_the_next_cal
     };
     let limiters = EndpointLimiters::new(&config, "http://127.0.0.1:1/v1").unwrap();
     let is_stored = || memory.row(&limiters.server, |row| row.rates.requests.is_some());
-    assert!(limiters.enter().await.is_ok() && !is_stored());
-    assert!(limiters.enter().await.is_ok() && is_stored());
+    assert!(limiters.begin(None).await.is_ok() && !is_stored());
+    assert!(limiters.begin(None).await.is_ok() && is_stored());
 }
 
 async fn begin_one(limiter: Arc<SharedLimiter>) {

@@ -191,9 +191,8 @@ impl Embedder {
         context: &ErrorContext<'_>,
     ) -> Result<Embedded, Failure> {
         let Inner { endpoint, url, .. } = &*self.inner;
-        let _pass = endpoint.0.limiter.pass().await;
         let estimate = u64::try_from(body.len() / 4).unwrap_or(u64::MAX);
-        let permit = endpoint.permit(None, estimate, context).await?;
+        let (_pass, permit) = endpoint.admitted(None, estimate, context).await?;
         let timeouts = endpoint.0.config.timeouts;
         let clock = Clock::start(timeouts);
         let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(JSON))]);
