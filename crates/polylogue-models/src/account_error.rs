@@ -1,6 +1,7 @@
 //! Refusals of keys, accounts, places and models, which providers report with several statuses: what their bodies say counts.
 
 use crate::error_body::ErrorBody;
+use crate::retry::RetryAdvice;
 
 /// What a provider refuses, whatever status it has for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,9 +91,13 @@ impl AccountError {
         if is_day { Some(QuotaOfDay) } else { named() }
     }
 
-    /// Whether another key of the endpoint may be accepted, and the same one is not for a while.
-    pub(crate) const fn spends_key(self) -> bool {
-        matches!(self, Spent | QuotaOfDay | ServiceQuota)
+    /// Whether another key of the endpoint may be accepted.
+    pub(crate) const fn again(self) -> RetryAdvice {
+        match self {
+            Spent | QuotaOfDay | ServiceQuota => RetryAdvice::Spent,
+            Key => RetryAdvice::KeyRefused,
+            Model | NoAccess | Place | Disabled | Clock => RetryAdvice::No,
+        }
     }
 
     /// What to do; `None` for [`Key`] and [`Model`], whose hints name the key's variable and the address.

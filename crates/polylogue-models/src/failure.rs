@@ -166,7 +166,8 @@ impl ErrorContext<'_> {
             400 | 403 if says.is_filtered() => {
                 (Kind::ContentFiltered, Some(FILTERED.into()), RetryAdvice::No)
             }
-            401 | 403 => (Kind::Config, Some(self.refused_key_hint(says)), RetryAdvice::No),
+            401 => (Kind::Config, Some(self.refused_key_hint(says)), RetryAdvice::KeyRefused),
+            403 => (Kind::Config, Some(self.refused_key_hint(says)), RetryAdvice::No),
             // OpenRouter's limit on what the requests in flight may cost.
             402 if asked.is_some() || says.mentions(&["in_flight_budget"]) => {
                 (Kind::Unavailable, Some(IN_FLIGHT.to_owned()), RetryAdvice::Yes(asked))
@@ -233,9 +234,9 @@ impl ErrorContext<'_> {
             Some(time) => format!("{hint}; it begins again at {}", self.redactor.clean(time)),
             None => hint,
         };
-        match error.spends_key() {
-            true => (Kind::QuotaExceeded, Some(hint), RetryAdvice::Spent),
-            false => (Kind::Config, Some(hint), RetryAdvice::No),
+        match error.again() {
+            RetryAdvice::Spent => (Kind::QuotaExceeded, Some(hint), RetryAdvice::Spent),
+            again => (Kind::Config, Some(hint), again),
         }
     }
 

@@ -90,7 +90,7 @@ fn every_status_has_its_kind_its_fault_and_its_retry() {
             "invalid_api_key",
             Kind::Config,
             Fault::Config,
-            RetryAdvice::No,
+            RetryAdvice::KeyRefused,
             "check the key in `OPENAI_API_KEY`",
         ),
         (402, "", Kind::QuotaExceeded, Fault::Provider, RetryAdvice::Spent, "credit"),

@@ -65,8 +65,12 @@ pub(crate) enum RetryAdvice {
     No,
     /// Not soon with this key: its account has no credit left.
     Spent,
-    /// At once, with another key. Does not count as an attempt.
+    /// Not with this key: the provider refuses it.
+    KeyRefused,
+    /// At once, with another key or credentials. Does not count as an attempt.
     Now,
+    /// At once, with another key, while this one is at its rate limit. Counts as an attempt, so that keys that fail in turn come to an end.
+    OtherKey,
     /// Yes, after the wait that the provider asks for, if it does.
     Yes(Option<Duration>),
 }
@@ -128,19 +132,33 @@ impl<'a> Attempts<'a> {
         (self.made - 1, self.policy.attempts.saturating_sub(1))
     }
 
-    /// The wait before the next attempt, if there is one. `asked` is what the provider asks for.
+    /// The wait before the next attempt, if there is one. `asked` is what the provider asks for. No wait, or a date in the past, is not
+    /// waited for: attempts all at once would burden a provider that is busy.
     pub(crate) fn next(&mut self, asked: Option<Duration>) -> Result<Duration, RetryStop> {
-        let Retries { attempts, within, first_wait, max_wait, .. } = *self.policy;
+        let Retries { attempts, first_wait, max_wait, .. } = *self.policy;
         if self.made >= attempts {
             return Err(RetryStop::Attempts(self.made));
         }
         let doubled = first_wait.saturating_mul(2_u32.saturating_pow(self.made - 1));
-        let wait = match asked {
+        let wait = match asked.filter(|asked| !asked.is_zero()) {
             Some(asked) if asked > max_wait => return Err(RetryStop::Wait { asked, allowed: max_wait }),
             // Adds a little, so that agents with the same wait do not retry together.
             Some(asked) => asked.saturating_add(self.jitter.up_to(first_wait.min(asked))),
             None => self.jitter.up_to(doubled.min(max_wait)),
         };
+        self.begin_after(wait)
+    }
+
+    /// No wait before the next attempt, if there is one.
+    pub(crate) fn at_once(&mut self) -> Result<Duration, RetryStop> {
+        match self.made >= self.policy.attempts {
+            true => Err(RetryStop::Attempts(self.made)),
+            false => self.begin_after(Duration::ZERO),
+        }
+    }
+
+    fn begin_after(&mut self, wait: Duration) -> Result<Duration, RetryStop> {
+        let within = self.policy.within;
         if self.begun.elapsed().saturating_add(wait) > within {
             return Err(RetryStop::Time(within));
         }
@@ -218,9 +236,26 @@ mod tests {
         let mut attempts = Attempts::begin(&policy, &jitter);
         let wait = attempts.next(Some(Duration::from_secs(20))).unwrap();
         assert!((20.0..=20.5).contains(&wait.as_secs_f64()), "{wait:?}");
-        assert_eq!(attempts.next(Some(Duration::ZERO)), Ok(Duration::ZERO));
+        assert_eq!(attempts.at_once(), Ok(Duration::ZERO));
         let (asked, allowed) = (Duration::from_secs(61), Duration::from_secs(60));
         assert_eq!(attempts.next(Some(asked)), Err(RetryStop::Wait { asked, allowed }));
+    }
+
+    /// `Retry-After: 0`, or a date in the past.
+    #[tokio::test(start_paused = true)]
+    async fn attempts_without_a_wait_back_off() {
+        let (policy, jitter) = (policy(), Jitter::new(Some(1)));
+        let waits = |asked| {
+            let mut attempts = Attempts::begin(&policy, &jitter);
+            std::iter::from_fn(|| attempts.next(asked).ok()).collect::<Vec<_>>()
+        };
+        let none = waits(Some(Duration::ZERO));
+        assert!(none.len() == 4 && none.iter().any(|wait| *wait > policy.first_wait), "{none:?}");
+        let mut attempts = Attempts::begin(&policy, &jitter);
+        for _ in 1..5 {
+            assert_eq!(attempts.at_once(), Ok(Duration::ZERO));
+        }
+        assert_eq!(attempts.at_once(), Err(RetryStop::Attempts(5)));
     }
 
     #[test]

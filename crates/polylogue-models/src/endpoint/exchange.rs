@@ -8,7 +8,7 @@ use polylogue_http::{HeaderMap, Method, Response};
 use url::Url;
 
 use super::key_pool::{KeyPool, KeyState};
-use super::read::refusal;
+use super::read::{compressed, compression, refusal};
 use crate::authorizer::{Authorized, Unauthorized};
 use crate::cluster::Permit;
 use crate::failure::{ErrorContext, Failure};
@@ -57,6 +57,9 @@ impl KeyPool {
         let status = response.status();
         permit.note(response.headers());
         if (200..300).contains(&status) {
+            if let Some(encoding) = compression(response.headers()) {
+                return Err(self.but_for(key, compressed(encoding, status, context)));
+            }
             return Ok(Exchanged { key, response, authorized });
         }
         let redactor = authorized.redactor(context.redactor);

@@ -5,8 +5,10 @@ mod health;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use polylogue_core::ModelError;
 use polylogue_http::Transport;
 use tokio::time::Instant;
+use tracing::warn;
 use url::Url;
 
 use self::health::Circuit;
@@ -18,7 +20,7 @@ use crate::retry::RetryAdvice;
 
 /// The keys of an endpoint, each with its transport.
 ///
-/// A key that meets a rate limit is not used until that is over, and one that fails repeatedly or has no credit left for a
+/// A key that meets a rate limit is not used until that is over, and one that fails repeatedly, is refused or has no credit left for a
 /// while, if others can be used. Failures of the endpoint, whatever the key, open its [`Circuit`].
 pub(super) struct KeyPool {
     first: Transport,
@@ -155,12 +157,24 @@ impl State {
                 key.cool(asked, now);
                 let is_cooling = !key.is_ready(now);
                 let other = is_cooling && self.keys.iter().any(|key| key.is_ready(now));
-                // It counts as an attempt, so that keys that fail in turn come to an end.
-                other.then_some(RetryAdvice::Yes(Some(Duration::ZERO)))
+                other.then_some(RetryAdvice::OtherKey)
             }
+            RetryAdvice::KeyRefused => self.leave_out(nth, &failure.error, now),
             _ => None,
         };
         Failure { again: again.unwrap_or(failure.again), ..failure }
+    }
+
+    /// Notes that a provider refuses the key `nth`, such as one that was revoked: another one is used, if there is one. The last one is
+    /// tried with every call, because its error says what to do.
+    fn leave_out(&mut self, nth: usize, error: &ModelError, now: Instant) -> Option<RetryAdvice> {
+        let is_other = |(other, key): (usize, &KeyState)| other != nth && key.spent_for(now).is_zero();
+        if !self.keys.iter().enumerate().any(is_other) {
+            return None;
+        }
+        self.keys.get_mut(nth)?.spend(now);
+        warn!(model = %error.model, key = nth + 1, "the provider refuses a key, which is not used for ten minutes");
+        Some(RetryAdvice::Now)
     }
 
     /// How long all keys wait for their rate limits, for credit, or after failures.

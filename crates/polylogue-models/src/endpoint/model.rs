@@ -492,8 +492,9 @@ pub(super) fn next_attempt(
         RetryAdvice::Yes(Some(wait)) if patience.is_some_and(|patience| wait > patience) => {
             Err(failure.error.postponed_for(wait))
         }
-        RetryAdvice::No | RetryAdvice::Spent => Err(failure.error),
+        RetryAdvice::No | RetryAdvice::Spent | RetryAdvice::KeyRefused => Err(failure.error),
         RetryAdvice::Now => Ok(Duration::ZERO),
+        RetryAdvice::OtherKey => attempts.at_once().map_err(|why| ErrorContext::give_up(failure.error, &why)),
         RetryAdvice::Yes(asked) => {
             attempts.next(asked).map_err(|why| ErrorContext::give_up(failure.error, &why))
         }

@@ -4,8 +4,9 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use polylogue_core::{DeltaSink, Request};
-use polylogue_http::{Broken, ReadError, Response, read_all, read_up_to};
+use polylogue_core::{DeltaSink, Request, text};
+use polylogue_http::header::CONTENT_ENCODING;
+use polylogue_http::{Broken, HeaderMap, ReadError, Response, read_all, read_up_to};
 
 use crate::failure::{ErrorContext, Failure, Refusal};
 use crate::timeouts::{Clock, Limit, Timeouts};
@@ -112,14 +113,30 @@ pub(super) async fn read_body(response: &mut Response<'_>, clock: &Clock) -> Res
     })
 }
 
+/// The encoding of a body that was compressed, though no request asks for that: a gateway does it.
+pub(super) fn compression(headers: &HeaderMap) -> Option<&str> {
+    let encoding = headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()).map(str::trim);
+    encoding.filter(|encoding| !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity"))
+}
+
+/// The failure of a response whose body has this `encoding`.
+pub(super) fn compressed(encoding: &str, status: u16, context: &ErrorContext<'_>) -> Failure {
+    let why = format!("it is compressed (`{}`), which was not asked for", text::excerpt(encoding, 20));
+    let failure = context.flawed(DecodeError::Unreadable { why, excerpt: String::new() }, status);
+    Failure { error: failure.error.hint(COMPRESSED), ..failure }
+}
+
+const COMPRESSED: &str = "turn off compression in the gateway or proxy before the server, or name the address of the server itself";
+
 pub(super) async fn refusal(
     response: &mut Response<'_>,
     clock: &Clock,
     context: &ErrorContext<'_>,
 ) -> Failure {
     let (status, headers) = (response.status(), response.headers().clone());
-    // The status is enough: a body that breaks off or does not arrive counts as empty.
+    // The status is enough: a body that breaks off, does not arrive or is compressed counts as empty.
     let read = clock.wait(Limit::Idle, pin!(read_up_to(response, MAX_ERROR))).await;
-    let (body, is_cut) = read.ok().and_then(Result::ok).unwrap_or_default();
+    let read = read.ok().and_then(Result::ok).filter(|_| compression(&headers).is_none());
+    let (body, is_cut) = read.unwrap_or_default();
     context.refused(&Refusal { status, headers: &headers, body: &body, is_cut })
 }

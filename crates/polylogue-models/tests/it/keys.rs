@@ -162,9 +162,8 @@ async fn other_failures_leave_no_key_out() {
 /// A variable may hold several keys, with commas between; none of them is in an error.
 #[tokio::test]
 async fn a_variable_holds_several_keys() {
-    let server =
-        Server::start(Playbook::list([Answer::text("1"), Answer::error(401, "sk-of-account-b is wrong")]))
-            .await;
+    let refused = |name: &str| Answer::error(401, format!("sk-of-account-{name} is wrong"));
+    let server = Server::start(Playbook::list([Answer::text("1"), refused("b"), refused("a")])).await;
     let env = Env::of([
         ("OPENAI_API_KEY", "sk-of-account-a, sk-of-account-b,".to_owned()),
         ("OPENAI_BASE_URL", server.base_url()),
@@ -172,9 +171,24 @@ async fn a_variable_holds_several_keys() {
     let model = Models::new(env).model("openai:m").unwrap();
     reply(&model).await.unwrap();
     let error = reply(&model).await.unwrap_err();
-    assert_eq!(keys(&server), ["a", "b"]);
+    assert_eq!(keys(&server), ["a", "b", "a"]);
     assert!(
         error.message.contains("[key] is wrong") && !format!("{error:?}").contains("account"),
         "{error:?}"
     );
+}
+
+/// A key that was revoked, or whose account was closed, while others work.
+#[tokio::test]
+async fn a_key_that_is_refused_is_left_out_and_the_next_one_is_used() {
+    for refused in [Answer::status(401), Answer::error(400, "Incorrect API key provided")] {
+        let answers = [refused, Answer::text("1"), Answer::text("2"), Answer::text("3")];
+        let server = Server::start(Playbook::list(answers)).await;
+        let model = model(with_keys(&server, &["a", "b"], Retries::none()));
+        for expected in ["1", "2", "3"] {
+            assert_eq!(text(&reply(&model).await.unwrap()), expected);
+        }
+        assert_eq!(keys(&server), ["a", "b", "b", "b"]);
+        assert_eq!(model.unavailable_for(), None);
+    }
 }

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use crate::common::weather::{is_weather, weather};
 use crate::common::{Asked, KEY, ask, config, model, reply, text};
 use polylogue_core::{Fault, ModelErrorKind as Kind};
-use polylogue_models::{Config, Timeouts};
+use polylogue_models::{Config, Retries, Timeouts};
 use polylogue_test::server::{Answer, Behavior, Quirk, Server};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 /// Every deviation that leaves the reply readable, and none at all.
 fn tolerable() -> Vec<(&'static str, Option<Quirk>)> {
@@ -137,6 +139,67 @@ async fn what_is_wrong_with_a_body_does_not_matter_after_the_mark_of_its_end() {
     for stream in [true, false] {
         let error = reply(&model(Config { stream, ..config(&server) })).await.unwrap_err();
         assert_eq!(error.kind, Kind::Connection, "{error:?}");
+    }
+}
+
+/// No request asks for compression, but gateways compress.
+#[tokio::test]
+async fn a_body_that_is_compressed_is_an_error_that_says_so() {
+    for encoding in ["gzip", " br "] {
+        let answer = Answer::text("x").header("content-encoding", encoding);
+        let server = Server::start(Behavior::from(answer)).await;
+        for stream in [true, false] {
+            let error = reply(&model(Config { stream, ..config(&server) })).await.unwrap_err();
+            assert_eq!((error.kind, error.status), (Kind::InvalidReply, Some(200)));
+            assert!(error.message.contains(&format!("compressed (`{}`)", encoding.trim())), "{error}");
+            assert!(error.hint.unwrap().contains("gateway"));
+        }
+    }
+    let answer = Answer::text("x").header("content-encoding", "identity");
+    let server = Server::start(Behavior::from(answer)).await;
+    assert_eq!(text(&reply(&model(config(&server))).await.unwrap()), "x");
+    let refused =
+        Answer::error(503, "these bytes stand for compressed ones").header("content-encoding", "gzip");
+    let server = Server::start(Behavior::from(refused)).await;
+    let error = reply(&model(config(&server))).await.unwrap_err();
+    assert_eq!((error.kind, error.status, &error.body), (Kind::Unavailable, Some(503), &None), "{error}");
+}
+
+/// Answers each request on one connection with a chunked body that has trailers. There is no other connection.
+async fn answer_with_trailers(listener: TcpListener) {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    drop(listener);
+    let body =
+        r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}"#;
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\ntrailer: x-sum";
+    let response = format!("{head}\r\n\r\n{:x}\r\n{body}\r\n0\r\nx-sum: 1\r\n\r\n", body.len());
+    let mut received = String::new();
+    loop {
+        let mut bytes = [0; 4096];
+        let count = stream.read(&mut bytes).await.unwrap();
+        if count == 0 {
+            return;
+        }
+        received.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
+        let Some((head, sent)) = received.split_once("\r\n\r\n") else { continue };
+        let length =
+            head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+        if Some(sent.len()) == length {
+            received.clear();
+            stream.write_all(response.as_bytes()).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_with_trailers_is_whole_and_its_connection_is_used_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(answer_with_trailers(listener));
+    let model = model(Config { stream: false, retries: Retries::none(), ..Config::new(url) });
+    for _ in 0..3 {
+        assert_eq!(text(&reply(&model).await.unwrap()), "x");
     }
 }
 

@@ -14,7 +14,7 @@ pub(in crate::endpoint) struct KeyState {
     weight: i64,
     /// How far it is ahead of its share, if negative, or behind.
     credit: i64,
-    /// Its account had no credit left, or met a quota: it is not tried until then.
+    /// Its account had no credit left, or met a quota, or the provider refused it: it is not tried until then.
     spent_until: Option<Instant>,
     /// It met a rate limit, which lasts until then.
     pub(super) cools_until: Option<Instant>,
@@ -27,7 +27,7 @@ impl KeyState {
     const USUAL: Duration = Duration::from_secs(5);
     /// The longest wait that a provider can ask for.
     const LONGEST: Duration = Duration::from_secs(600);
-    /// So long a key without credit is not tried: its account may be topped up, or its quota begin again.
+    /// So long a key is not tried that is refused or without credit: its account may be topped up, or its quota begin again.
     const SPENT: Duration = Duration::from_secs(600);
     /// Shorter waits do not keep a key from being used.
     const SHORTEST: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ impl KeyState {
         self.spent_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
 
-    /// Notes that its account has no credit left.
+    /// Notes that its account has no credit left, or that the provider refuses it.
     pub(super) fn spend(&mut self, now: Instant) {
         self.spent_until = Some(now + Self::SPENT);
     }

@@ -42,7 +42,7 @@ async fn a_key_waits_for_its_rate_limit_and_others_are_used() {
     let mut keys = state(&[1, 1]);
     let limited = |asked| failure(429, RetryAdvice::Yes(asked));
     let after = keys.failed(0, limited(Some(20 * SECOND)), Instant::now());
-    assert_eq!(after.again, RetryAdvice::Yes(Some(Duration::ZERO)), "the other key at once");
+    assert_eq!(after.again, RetryAdvice::OtherKey, "the other key at once");
     assert_eq!(order(&mut keys, 3), [1, 1, 1]);
     assert_eq!(keys.next(Some(0), Instant::now()), 1, "even if a conversation is bound to the first");
     assert_eq!(keys.waiting_for(Instant::now()), None);
@@ -159,4 +159,22 @@ async fn keys_without_credit_are_tried_again_after_ten_minutes() {
     assert_eq!(keys.waiting_for(Instant::now()), Some(600 * SECOND));
     keys.keys[0].succeed();
     assert_eq!(keys.waiting_for(Instant::now()), None);
+}
+
+/// A key that was revoked while a server runs.
+#[tokio::test(start_paused = true)]
+async fn a_refused_key_is_left_out_unless_it_is_the_last_one() {
+    let mut keys = state(&[1, 1]);
+    let refuse =
+        |keys: &mut State, nth| keys.failed(nth, failure(401, RetryAdvice::KeyRefused), Instant::now()).again;
+    assert_eq!(refuse(&mut keys, 0), RetryAdvice::Now, "the other key");
+    assert_eq!(order(&mut keys, 3), [1, 1, 1]);
+    assert_eq!(refuse(&mut keys, 1), RetryAdvice::KeyRefused, "none is left");
+    assert_eq!(order(&mut keys, 3), [1, 1, 1], "so that each call says what is wrong");
+    assert_eq!(keys.waiting_for(Instant::now()), None, "and no fallback hides it");
+    pass(600).await;
+    assert!(order(&mut keys, 2).contains(&0), "it may have been renewed");
+    let mut only = state(&[1]);
+    assert_eq!(refuse(&mut only, 0), RetryAdvice::KeyRefused);
+    assert_eq!(only.waiting_for(Instant::now()), None);
 }
