@@ -91,7 +91,10 @@ impl Notes {
     }
 
     fn result<T>(&self, done: io::Result<T>) -> Result<T, StoreError> {
-        done.map_err(|error| StoreError::Io { place: self.path.display().to_string(), why: error.to_string() })
+        done.map_err(|error| StoreError::Io {
+            place: self.path.display().to_string(),
+            why: error.to_string(),
+        })
     }
 }
 

@@ -60,7 +60,7 @@ impl Endpoint {
     ) -> Result<(Place, Permit), Duration> {
         let patience = limiters.patience();
         let brief = patience.into_iter().chain([BRIEF]).min();
-        let place = self.place(limiters, patience).await?;
+        let place = self.place_and_slot(limiters, patience).await?;
         if let Ok(permit) = self.rates(limiters, wanted, brief).await {
             return Ok((place, permit));
         }
@@ -75,12 +75,12 @@ impl Endpoint {
         permit.unused();
         let line = limiters.line(wanted.model);
         let _first = line.lock().await;
-        let place = self.place(limiters, patience).await?;
+        let place = self.place_and_slot(limiters, patience).await?;
         let permit = self.rates(limiters, wanted, patience).await?;
         Ok((place, permit))
     }
 
-    async fn place(
+    async fn place_and_slot(
         &self,
         limiters: &EndpointLimiters,
         patience: Option<Duration>,
