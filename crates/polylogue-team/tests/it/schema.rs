@@ -49,28 +49,32 @@ fn the_published_reference_is_the_one_of_the_types() {
     );
 }
 
-/// The page marks each table with the system: `<!-- names of AutoGen -->`, and its end with `<!-- end of names -->`.
+/// A page marks each table with the system: `<!-- names of AutoGen -->`, and its end with `<!-- end of names -->`.
 #[test]
 fn the_published_tables_of_names_are_those_of_the_checker() {
     const END: &str = "<!-- end of names -->";
     let mut systems = Vec::new();
-    let path = repository().join("docs/reference/names.md");
-    let text = fs::read_to_string(&path).unwrap();
-    let mut parts = text.split("<!-- names of");
-    let mut current = parts.next().unwrap().to_owned();
-    for part in parts {
-        let (system, rest) = part.split_once("-->\n").unwrap();
-        let (_, after) = rest.split_once(END).unwrap();
-        current += &format!("<!-- names of{system}-->\n\n{}\n{END}{after}", names_of(system.trim()));
-        systems.push(system.trim().to_owned());
-    }
-    if std::env::var_os("UPDATE").is_some() {
-        fs::write(path, &current).unwrap();
-    } else {
-        assert!(
-            text == current,
-            "docs/reference/names.md is out of date; run `UPDATE=1 cargo test -p polylogue-team schema`"
-        );
+    for page in
+        ["reference/names.md", "from-autogen.md", "from-yacana.md", "from-lagent.md", "from-lazyllm.md"]
+    {
+        let path = repository().join("docs").join(page);
+        let text = fs::read_to_string(&path).unwrap();
+        let mut parts = text.split("<!-- names of");
+        let mut current = parts.next().unwrap().to_owned();
+        for part in parts {
+            let (system, rest) = part.split_once("-->\n").unwrap();
+            let (_, after) = rest.split_once(END).unwrap();
+            current += &format!("<!-- names of{system}-->\n\n{}\n{END}{after}", names_of(system.trim()));
+            systems.push(system.trim().to_owned());
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(path, &current).unwrap();
+        } else {
+            assert!(
+                text == current,
+                "docs/{page} is out of date; run `UPDATE=1 cargo test -p polylogue-team schema`"
+            );
+        }
     }
     for system in ["AutoGen", "CAMEL", "CrewAI", "Lagent", "LangGraph", "LazyLLM", "OpenAI", "Yacana", ""] {
         assert!(names_of(system).lines().count() > 2, "{system}");
