@@ -34,8 +34,7 @@ chat: {{participants: [Ann, Bob], stop: {{max_turns: {TURNS}}}, loop_detection: 
 
 /// A machine with the database, the model and a team.
 fn machine(database: &PostgresServer, model: &Server, team: &str) -> Place {
-    let place = Place::new(&database.url()).with_model(model).with_team(team);
-    place
+    Place::new(&database.url()).with_model(model).with_team(team)
 }
 
 /// Each turn has a text of its own, which comes in pieces.

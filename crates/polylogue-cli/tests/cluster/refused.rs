@@ -76,9 +76,7 @@ fn a_worker_with_a_wrong_key_parks_nothing_that_another_one_can_run() {
     let Some(database) = PostgresServer::start() else { return };
     let model = server(Behavior::from(Playbook::always(Answer::text("Hello."))).key("right"));
     let place = |key: &str| {
-        let place =
-            Place::new(&database.url()).with_model(&model).with_var("OPENAI_API_KEY", key).with_team(team());
-        place
+        Place::new(&database.url()).with_model(&model).with_var("OPENAI_API_KEY", key).with_team(team())
     };
     let (wrong, right) = (place("wrong"), place("right"));
     let first = wrong.worker(&[]);

@@ -16,8 +16,7 @@ fn team(a: &Server, b: &Server, more: &str) -> String {
 }
 
 fn home(a: &Server, b: &Server, more: &str) -> Home {
-    let home = Home::new().with_team(&team(a, b, more));
-    home
+    Home::new().with_team(&team(a, b, more))
 }
 
 const RUN: [&str; 4] = ["run", "team.yaml", "--allow", "endpoints"];

@@ -13,8 +13,7 @@ use crate::pictures::can_enclose;
 use crate::terminal::Terminal;
 
 fn home() -> Home {
-    let home = Home::new().with_team(OFFICE);
-    home
+    Home::new().with_team(OFFICE)
 }
 
 fn masked(text: &str, home: &Home) -> String {

@@ -7,8 +7,7 @@ use crate::models::said;
 use crate::terminal::Terminal;
 
 fn home(team: &str) -> Home {
-    let home = Home::new().with_team(team);
-    home
+    Home::new().with_team(team)
 }
 
 /// Presses the keys when each of the texts is on the screen, and compares what is to be seen in the end.

@@ -16,8 +16,7 @@ chat: {participants: [Ann, Bob B], stop: {max_turns: 5}}
 ";
 
 fn hall() -> Home {
-    let home = Home::new().with_team(HALL);
-    home
+    Home::new().with_team(HALL)
 }
 
 /// What was answered in the newest conversation.

@@ -12,8 +12,7 @@ const PAIR: &str =
 const ALONE: &str = "name: room\nmodel: openai:test\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\n";
 
 fn home(server: &Server, team: &str) -> Home {
-    let home = Home::at(server).with_team(team);
-    home
+    Home::at(server).with_team(team)
 }
 
 fn answering(answer: Answer) -> Server {

@@ -30,8 +30,7 @@ const PAIR: &str = "name: pair\ntask: Go.\nagents: [{name: A, system: a}, {name:
 const RUN: [&str; 4] = ["run", "team.yaml", "-m", "openai:test"];
 
 fn home(server: &Server) -> Home {
-    let home = Home::at(server).with_team(PAIR);
-    home
+    Home::at(server).with_team(PAIR)
 }
 
 #[test]

@@ -193,6 +193,7 @@ proptest! {
         let chat = agents().into_iter().fold(Chat::builder("three").policy(policy), ChatBuilder::participant);
         let (mut log, chat) = (log(), chat.build().unwrap());
         for text in moves {
+            let before = done(log.events()).len();
             let mut result = match done(log.has_begun()).unwrap() {
                 false => done(chat.run_in(&mut log, TEXTS[text])),
                 true => done(chat.continue_with(&mut log, TEXTS[text])),
@@ -204,7 +205,10 @@ proptest! {
                 check(&log);
             }
             if result.is_ok() {
-                prop_assert!(log.is_resting(&Path::root()), "{}", TEXTS[text]);
+                // What rolls back the beginning of an inner chat is added by no run: then the next one folds the log.
+                let events = done(log.events());
+                let folds = events[before..].iter().any(|event| matches!(event.body, Body::RolledBack { .. }));
+                prop_assert!(folds || log.is_resting(&Path::root()), "{}", TEXTS[text]);
             } else {
                 done(chat.end_open_turns(&mut log)).unwrap();
                 done(chat.close(&mut log, "test")).unwrap();

@@ -3,6 +3,7 @@
 mod expected;
 mod forwarder;
 mod joint;
+mod learning;
 mod media;
 mod named;
 mod paused;
@@ -16,8 +17,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Bound, CacheLifetime, Capabilities, Capability, DeltaSink, Effort, FinishReason, Limits, Model,
-    ModelError, ModelErrorKind, Money, Params, Part, Price, Reply, Request, Usage,
+    AnyModel, Bound, CacheLifetime, Capabilities, DeltaSink, Effort, FinishReason, Limits, Model, ModelError,
+    ModelErrorKind, Money, Params, Part, Price, Reply, Request, Usage,
 };
 use url::Url;
 
@@ -34,14 +35,13 @@ use crate::catalog::KnownModel;
 use crate::config::Config;
 use crate::failure::{ErrorContext, Failure, cause};
 use crate::google;
-use crate::learned::ModelKey;
 use crate::media_limits::MediaLimits;
 use crate::pages::page_tokens;
 use crate::prices::Prices;
 use crate::protocols::with_protocol;
 use crate::refused_parameters::refused;
 use crate::retry::{Attempts, RetryAdvice};
-use crate::unsupported::{advised, asked_for, judged, misformed, shown};
+use crate::unsupported::{advised, judged, misformed};
 use crate::wire::encode::{encode, model_of};
 use crate::wire::protocol::{Protocol, Style, WriteTail};
 
@@ -441,44 +441,6 @@ impl EndpointModel {
         }
         let other = || (P::API != self.endpoint.api()).then(|| P::API.http().chat.to_owned());
         P::target(model, stream).or_else(other).map(|target| self.endpoint.place(&target))
-    }
-
-    /// The known refusal of `request`, if there is one.
-    fn refusal(&self, request: &Request<'_>) -> Option<ModelError> {
-        let said = |capability: &Capability| self.endpoint.capabilities().has(*capability) == Some(false);
-        if let Some(capability) = asked_for(request).into_iter().find(said) {
-            // A turn that began before this was configured continues in another way.
-            let kind = ModelErrorKind::Unsupported(capability);
-            return Some(ModelError::new(kind, &*self.name, "as it was set, it has no such capability"));
-        }
-        self.endpoint.unsupported().known(&self.name, request).or_else(|| {
-            let asked = ModelKey {
-                base_url: self.endpoint.shown(),
-                model: &self.model,
-                name: &self.name,
-                capabilities: self.endpoint.capabilities(),
-            };
-            self.endpoint.known()?.refusal(&asked, &asked_for(request))
-        })
-    }
-
-    /// Stores detected capabilities.
-    fn learn(&self, request: &Request<'_>, result: &Result<Reply, ModelError>) {
-        match result {
-            Ok(reply) => shown(request, reply).for_each(|capability| self.note(capability, None)),
-            Err(error) => {
-                self.endpoint.unsupported().learn(error);
-                if let ModelErrorKind::Unsupported(capability) = error.kind {
-                    self.note(capability, Some(&error.message));
-                }
-            }
-        }
-    }
-
-    fn note(&self, capability: Capability, lacks: Option<&str>) {
-        if let Some(known) = self.endpoint.known() {
-            known.learn(self.endpoint.shown(), &self.model, capability, lacks);
-        }
     }
 }
 

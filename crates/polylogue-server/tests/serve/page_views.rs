@@ -82,8 +82,8 @@ async fn s95_an_address_with_the_name_of_no_participant_says_so_with_those_there
     let Some(mut browser) = browser_of(&world).await else { return };
     let id = begin(&world, &json!({"team": "whisper"})).await;
     until(&world, &id, "closed").await;
-    show(&mut browser, &format!("#/runs/{id}?as=Nobody")).await;
-    browser.until("document.querySelector('.no-viewer')?.textContent.includes('“Nobody”')").await;
+    show(&mut browser, &format!("#/runs/{id}?as=Stranger")).await;
+    browser.until("document.querySelector('.no-viewer')?.textContent.includes('“Stranger”')").await;
     browser.until("document.querySelector('.closed')").await;
     let names = "[...document.querySelectorAll('.no-viewer button')].map((it) => it.textContent)";
     assert_eq!(browser.eval(names).await, json!(["Keeper", "Guesser", "Show everything"]));
