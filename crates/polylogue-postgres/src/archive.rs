@@ -6,18 +6,34 @@
 use polylogue_core::{Claim, LogId, StoreError};
 use polylogue_store::parts::{packed, unpacked};
 
+use crate::claim::{freed, is_long_over, is_woken};
 use crate::database::{Access, Parameter};
 use crate::logs::Logs;
 
-/// Does nothing if the log is claimed, waits for a worker, or has changed since it was read.
-const PACK: &str = "WITH head AS (
-        SELECT nr FROM polylogue.logs WHERE tenant = $1 AND id = $2 AND events = $3 AND chain = $4
-            AND (holder IS NULL OR lease < now()) AND due IS NULL AND polylogue.is_format($6) FOR UPDATE),
+/// Does nothing if the log is claimed, waits for a worker, or has changed since it was read. Takes the claim of a process that was silent for
+/// long, as a claim does: if that process stood still, it appends nothing more, or the log would be in two places.
+const PACK: &str = concat!(
+    "WITH head AS (
+        UPDATE polylogue.logs SET ",
+    freed!(),
+    ", fence = nextval('polylogue.fences')
+        WHERE tenant = $1 AND id = $2 AND events = $3 AND chain = $4 AND due IS NULL AND polylogue.is_format($6)
+            AND (holder IS NULL OR (",
+    is_long_over!(),
+    " AND NOT ",
+    is_woken!(),
+    "))
+        RETURNING nr),
     put AS (
         INSERT INTO polylogue.archives(log, bytes) SELECT nr, $5 FROM head
         ON CONFLICT (log) DO UPDATE SET bytes = excluded.bytes RETURNING log),
     gone AS (DELETE FROM polylogue.events USING put WHERE events.log = put.log)
-    SELECT nr FROM head";
+    SELECT nr FROM head"
+);
+
+/// Whether workers look at a log that no living process has claimed.
+const IS_DUE: &str =
+    concat!("SELECT due IS NOT NULL OR ", is_woken!(), " FROM polylogue.logs WHERE tenant = $1 AND id = $2");
 
 /// Does nothing if the claim was lost, or another statement has unpacked it.
 const UNPACK: &str = "WITH head AS (
@@ -45,7 +61,7 @@ impl Logs {
         if let Some(holder) = self.holder(&id).await? {
             return Err(StoreError::Busy { id, holder });
         }
-        match self.is_queued(&id).await? {
+        match self.get(&self.row_of_log(Access::Read, IS_DUE, &id, &[]).await?, 0)? {
             true => Err(StoreError::Queued { id }),
             false => Err(StoreError::Busy { id, holder: "a process that was faster".into() }),
         }

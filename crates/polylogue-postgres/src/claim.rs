@@ -30,8 +30,6 @@ macro_rules! is_woken {
         "(woken OR unread <> '{}')"
     };
 }
-pub(crate) use {freed, is_woken, still_parked};
-
 /// Whether a lease is over also if the clock of the database has just jumped forward. Workers need not wait as long: they know how old
 /// leases are.
 macro_rules! is_long_over {
@@ -39,6 +37,7 @@ macro_rules! is_long_over {
         "lease < now() - interval '1 minute'"
     };
 }
+pub(crate) use {freed, is_long_over, is_woken, still_parked};
 
 /// What a claim needs to know of its log.
 const CLAIMED: &str = "RETURNING nr, fence, events, chain, summary, team IS NOT NULL, EXISTS(SELECT FROM polylogue.archives WHERE log = nr) AS is_archived,

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use polylogue_core::{BlobId, Due, Features, LeaseNumber, Meta, Queue as _, Store as _, StoreError};
+use polylogue_core::{
+    BlobId, Due, Features, InboxMessage, Instruction, LeaseNumber, Meta, Queue as _, Store as _, StoreError,
+    Timestamp,
+};
 use polylogue_postgres::Postgres;
 use polylogue_test::postgres::PostgresServer;
 
@@ -71,6 +74,41 @@ async fn an_archive_that_is_damaged_stays_until_it_is_repaired() {
     store.archive(&id("empty")).await.unwrap();
     drop(store.claim(&id("empty")).await.unwrap());
     assert_eq!(archive(), "");
+}
+
+/// What it appended would be in another place than the events before.
+#[tokio::test]
+async fn a_process_that_stood_still_appends_nothing_to_what_was_archived_meanwhile() {
+    let Some(server) = PostgresServer::start() else { return };
+    let (frozen, other) = (open(&server), open(&server));
+    let a = id("a");
+    let claim = frozen.create(&a, &Meta::default()).await.unwrap();
+    frozen.append(&claim, &some(0, 3)).await.unwrap();
+    let expired = |seconds: u32| {
+        let _ = server
+            .sql(&format!("UPDATE polylogue.logs SET lease = now() - make_interval(secs => {seconds})"));
+    };
+    // The clock of the database may have jumped.
+    expired(30);
+    assert!(matches!(other.archive(&a).await, Err(StoreError::Busy { .. })), "its lease has just expired");
+    expired(120);
+    assert!(other.archive(&a).await.unwrap());
+    assert_eq!(frozen.append(&claim, &some(3, 4)).await, Err(StoreError::Fenced { id: a.clone() }));
+    assert_eq!(frozen.heartbeat(&[claim]).await, Ok(Vec::new()));
+    assert_eq!(stored(&server), "");
+    // Its next claim unpacks it.
+    let claim = frozen.claim(&a).await.unwrap();
+    frozen.append(&claim, &some(3, 4)).await.unwrap();
+    let packed = server.sql("SELECT count(*) FROM polylogue.archives");
+    assert_eq!((server.sql("SELECT count(*) FROM polylogue.events"), packed), ("4".into(), "0".into()));
+    // A message that its process did not take has a worker continue it.
+    let instruction = Instruction::Answer { question: 1, text: "yes".into(), by: None };
+    let message = InboxMessage { key: "k".into(), request: None, posted: Timestamp(1), instruction };
+    other.post(&a, &message).await.unwrap();
+    expired(120);
+    assert_eq!(other.archive(&a).await, Err(StoreError::Queued { id: a.clone() }));
+    let claims = other.claim_due(9, &Features::none(), &[], LeaseNumber::ALL).await.unwrap();
+    assert_eq!(claims.iter().map(|claim| &claim.id).collect::<Vec<_>>(), [&a]);
 }
 
 /// A worker's claim unpacks, too, and what is appended follows.
