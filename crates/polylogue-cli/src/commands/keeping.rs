@@ -34,10 +34,7 @@ pub(crate) async fn archive(cli: &args::Cli, args: &args::keeping::Archive) -> R
                 return Err(CliError::usage(what)
                     .hint("only folders of JSON lines cannot: `compress` or `tar` packs them"));
             }
-            Err(StoreError::Busy { id, holder }) if by_age => {
-                print_left_out(&id, &format!("is in use by {holder}"));
-            }
-            Err(StoreError::Queued { id }) if by_age => print_left_out(&id, "waits for a worker"),
+            Err(error) if by_age => leave_out(&id, error)?,
             Err(error) => return Err(error.into()),
         }
     }
@@ -50,17 +47,28 @@ pub(crate) async fn remove(cli: &args::Cli, args: &args::Rm) -> Result<Exit, Cli
     for id in found(&runtime, &args.which, args.all, |_| true).await? {
         match remove_conversation(&runtime, &id).await {
             Ok(()) => write(&Sanitized::row(&format!("removed {id}")))?,
-            Err(Error::Run(polylogue_core::Error::Store(StoreError::Busy { id, holder }))) if by_age => {
-                print_left_out(&id, &format!("is in use by {holder}"));
-            }
+            Err(Error::Run(polylogue_core::Error::Store(error))) if by_age => leave_out(&id, error)?,
             Err(error) => return Err(error.into()),
         }
     }
     Ok(Exit::Done)
 }
 
-fn print_left_out(id: &LogId, why: &str) {
+/// Says why a conversation is left out that is meant because of its age. One that another command has removed meanwhile is not missed.
+/// Returns an error with which others would fail, too.
+fn leave_out(id: &LogId, error: StoreError) -> Result<(), CliError> {
+    let why = match error {
+        StoreError::NotFound { .. } => return Ok(()),
+        StoreError::Busy { holder, .. } => format!("is in use by {holder}"),
+        StoreError::Queued { .. } => "waits for a worker".into(),
+        StoreError::Damaged { why, .. } => {
+            format!("is damaged ({why}): `polylogue verify {id} --repair` keeps its beginning")
+        }
+        StoreError::UnknownEvent { .. } => "has an event of a later version of Polylogue".into(),
+        error => return Err(error.into()),
+    };
     print_note(&format!("`{id}` is left out: it {why}"));
+    Ok(())
 }
 
 /// The conversations that are meant, all of which exist. By their age, they are those that `is_meant`, also those that wait if `all` are meant.
@@ -123,8 +131,10 @@ async fn waits(runtime: &Runtime, listing: &Listing) -> Result<bool, CliError> {
     if !has_ended && (*is_paused || !questions.is_empty()) {
         return Ok(true);
     }
-    match runtime.store().queue() {
-        Some(queue) => Ok(queue.is_queued(&listing.id).await?),
-        None => Ok(false),
+    let Some(queue) = runtime.store().queue() else { return Ok(false) };
+    match queue.is_queued(&listing.id).await {
+        // Another command has removed it.
+        Err(StoreError::NotFound { .. }) => Ok(true),
+        is_queued => Ok(is_queued?),
     }
 }

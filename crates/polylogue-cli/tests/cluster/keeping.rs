@@ -69,6 +69,37 @@ fn old_conversations_are_archived_and_removed_but_for_those_in_use() {
     assert_eq!(place.run(&["runs", "--json"], 0).lines().len(), 1);
 }
 
+/// By their age, one that is damaged keeps no other from being archived, and one that another machine removes at the same time is not missed.
+#[test]
+fn old_conversations_are_archived_and_removed_though_one_is_damaged_or_gone() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    for _ in 0..3 {
+        place.run(&["run", "team.yaml"], 0);
+    }
+    let ids = place.run(&["runs", "--json"], 0).lines();
+    let [newest, damaged, oldest] = [0, 1, 2].map(|row| ids[row]["id"].as_str().unwrap());
+    let _ = server.sql(&format!(
+        "UPDATE polylogue.events SET json = json || ' ' WHERE seq = 1 AND log = (SELECT nr FROM polylogue.logs WHERE id = '{damaged}')"
+    ));
+    let ran = place.run(&["archive", "--older-than", "0s"], 0);
+    assert_eq!(ran.out, format!("archived {newest}\narchived {oldest}\n"));
+    assert!(ran.err.contains(&format!("`{damaged}` is left out: it is damaged (")), "{}", ran.err);
+    place.run(&["archive", damaged], 1);
+    // Another machine has removed the second one when the first one is gone.
+    let _ = server.sql(&format!(
+        "CREATE FUNCTION other() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            DELETE FROM polylogue.logs WHERE id = '{damaged}';
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER other AFTER DELETE ON polylogue.logs FOR EACH ROW EXECUTE FUNCTION other()"
+    ));
+    let ran = place.run(&["rm", "--older-than", "0s"], 0);
+    assert_eq!(ran.out, format!("removed {newest}\nremoved {oldest}\n"));
+    assert!(!ran.err.contains("left out"), "{}", ran.err);
+}
+
 #[test]
 fn a_conversation_in_a_file_is_archived_unpacked_and_removed_and_one_in_a_folder_is_not_archived() {
     let place = Place::new("runs.db").with_team(TALK);
