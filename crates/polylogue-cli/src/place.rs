@@ -63,7 +63,10 @@ fn files() -> Result<Option<FilesPolicy>, CliError> {
     let policy = text.to_str().and_then(FilesPolicy::parse);
     policy.map(Some).ok_or_else(|| {
         CliError::usage(format!("`{FILES}` is `{}`", text.display()))
-            .hint("set it to `kept`, `local`, `none`, or `volume:` and the path of a folder that all machines share")
+            .hint(
+                "set it to `kept`, `local`, `none`, or `volume:` and the absolute path of a folder that all machines share, of about 100 \
+                 bytes at most",
+            )
     })
 }
 

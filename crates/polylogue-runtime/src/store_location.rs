@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use polylogue_core::{AnyStore, Features, LogId};
 use polylogue_models::ClusterLimits;
 use polylogue_postgres::{
@@ -65,26 +66,32 @@ pub enum FilesPolicy {
 }
 
 impl FilesPolicy {
-    /// Parses the policy that `text` names: `kept`, `local`, `none`, or `volume:PATH`, where `volume:` can be left out before a
-    /// path with a slash. `None` if it is none of these.
+    /// Parses the policy that `text` names: `kept`, `local`, `none`, or `volume:PATH`, where `volume:` can be left out. `PATH` is absolute, so
+    /// that it names the same folder in all processes, and not too long for the [feature](StoreLocation::files_feature) that names it. `None` if
+    /// it is none of these.
     ///
     /// ```
     /// use polylogue_runtime::FilesPolicy;
     ///
     /// assert_eq!(FilesPolicy::parse("kept"), Some(FilesPolicy::Kept));
-    /// for text in ["volume:/mnt/shared", "/mnt/shared"] {
+    /// for text in ["volume:/mnt/shared", "/mnt/shared", "/mnt//shared/"] {
     ///     assert_eq!(FilesPolicy::parse(text), Some(FilesPolicy::Volume("/mnt/shared".into())));
     /// }
     /// assert_eq!(FilesPolicy::parse("keep"), None);
+    /// assert_eq!(FilesPolicy::parse("volume:shared"), None);
     /// ```
     pub fn parse(text: &str) -> Option<Self> {
-        match (text, text.strip_prefix("volume:")) {
-            ("kept", _) => Some(Self::Kept),
-            ("local", _) => Some(Self::Local),
-            ("none", _) => Some(Self::None),
-            (_, Some(path)) if !path.is_empty() => Some(Self::Volume(path.into())),
-            (path, None) if path.contains('/') => Some(Self::Volume(path.into())),
-            _ => None,
+        match text {
+            "kept" => Some(Self::Kept),
+            "local" => Some(Self::Local),
+            "none" => Some(Self::None),
+            path => {
+                let path = path.strip_prefix("volume:").unwrap_or(path);
+                // Without a slash at its end, and two after one another: one folder has one name.
+                let folder: PathBuf = Path::new(path).components().collect();
+                let fits = FILES_IN.len() + encoded(&folder.to_string_lossy()).len() <= Features::MAX_BYTES;
+                (folder.is_absolute() && fits).then_some(Self::Volume(folder))
+            }
         }
     }
 }
@@ -207,8 +214,9 @@ impl StoreLocation {
 
     /// The folder or the machine that it names; `None` of other words.
     pub(crate) fn files_place(word: &str) -> Option<FilesPlace> {
-        let volume = word.strip_prefix(FILES_IN).map(|folder| FilesPlace::Volume(folder.into()));
-        volume.or_else(|| word.strip_prefix(FILES_ON).map(|host| FilesPlace::Machine(host.to_owned())))
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let volume = word.strip_prefix(FILES_IN).map(|folder| FilesPlace::Volume(decoded(folder).into()));
+        volume.or_else(|| word.strip_prefix(FILES_ON).map(|host| FilesPlace::Machine(decoded(host))))
     }
 
     /// Whether files stay in a folder, of this machine or a volume.
@@ -366,10 +374,17 @@ impl StoreLocation {
     }
 }
 
-/// A part of a feature: the end of `text`, without spaces and control characters.
+/// What is escaped in a word, besides characters that are not ASCII.
+const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
+
+/// `text` in a word. Two texts have two words.
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, ESCAPED).to_string()
+}
+
+/// A part of a feature: the end of `text`, [encoded].
 fn feature_part(text: &str) -> String {
-    let is_kept = |c: char| c.is_ascii_alphanumeric() || "./_".contains(c);
-    let part: String = text.chars().map(|c| if is_kept(c) { c } else { '-' }).collect();
+    let part = encoded(text);
     let most = Features::MAX_BYTES - FILES_ON.len();
     part.get(part.len().saturating_sub(most)..).unwrap_or_default().to_owned()
 }
@@ -388,5 +403,32 @@ impl fmt::Display for StoreLocation {
             None if self.is_folder() => write!(f, "JSON lines, format {}", Jsonl::FORMAT),
             None => write!(f, "SQLite, format {}", Sqlite::FORMAT),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise a worker with another volume would claim a conversation, and run it without its files.
+    #[test]
+    fn each_volume_has_its_own_word_that_names_its_folder() {
+        let word = |path: &str| {
+            let address = Address::parse("postgres://polylogue@127.0.0.1/polylogue").unwrap();
+            let files = FilesPolicy::parse(path).unwrap();
+            StoreLocation::postgres(address, "conversations").with_files(files).files_feature().unwrap()
+        };
+        let paths = ["/mnt/ü", "/mnt/ö", "/mnt/a b", "/mnt/a-b", "/mnt/a%20b", "/mnt/a\u{a0}b"];
+        for path in paths {
+            let words = Features::parse(&word(path)).unwrap();
+            assert_eq!(words.words().count(), 1, "{path}");
+            assert_eq!(StoreLocation::files_place(&word(path)), Some(FilesPlace::Volume(path.into())));
+            assert_eq!(paths.iter().filter(|other| word(other) == word(path)).count(), 1, "{path}");
+        }
+        assert_eq!(word("volume:/mnt/x/"), "files-in-/mnt/x", "one folder has one word");
+        assert_eq!(FilesPolicy::parse("volume:mnt/x"), None);
+        assert_eq!(FilesPolicy::parse("volume:"), None);
+        assert!(FilesPolicy::parse(&format!("/{}", "x".repeat(118))).is_some());
+        assert_eq!(FilesPolicy::parse(&format!("/{}", "x".repeat(119))), None);
     }
 }
