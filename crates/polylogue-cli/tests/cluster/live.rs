@@ -221,6 +221,27 @@ fn a_client_follows_a_worker_over_a_drain_and_a_kill() {
     drop(client);
 }
 
+/// W41: a server that cannot reach a worker says so, once for all of its tries.
+#[test]
+fn a_server_that_cannot_reach_a_worker_says_so_once() {
+    let Some(database) = PostgresServer::start() else { return };
+    let model = model();
+    let turns = format!("max_turns: {TURNS}");
+    let place = machine(&database, &model, &talk().replace(&turns, "max_turns: 10"));
+    let (server, client) = Client::of_server(&place, &[]);
+    let id = place.detach(&["team.yaml", "--model", "openai:test"]);
+    let pieces = Arc::new(AtomicUsize::new(0));
+    let following = client.follow(&id, Arc::clone(&pieces));
+    let worker = place.worker(&["--internal-listen", "127.0.0.1:0", "--advertise", "127.0.0.1:1"]);
+    let (events, _) = following.join().unwrap();
+    assert_eq!(events, place.events(&id), "{}", worker.log());
+    assert_eq!(pieces.load(Ordering::Relaxed), 0, "live text");
+    let log = server.log();
+    let said = log.lines().filter(|line| line.contains("a process cannot be reached"));
+    let said: Vec<&str> = said.collect();
+    assert!(said.len() == 1 && said[0].contains("127.0.0.1:1\""), "{log}");
+}
+
 /// A server that dies or stops leaves what it runs to workers. It has a data folder of its own, as in a container; a client of another server
 /// has one stream.
 #[test]

@@ -1,6 +1,6 @@
 //! Processes that are followed: one connection for all conversations of a store there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::news::{News, NewsChannel};
 use super::wire::{
@@ -54,6 +54,25 @@ pub(super) struct Peers {
     numbers: AtomicU64,
     /// Woken when something has ended.
     wake: Arc<Notify>,
+    tried: Arc<Tried>,
+}
+
+/// The addresses to which a connection was tried.
+#[derive(Debug, Default)]
+struct Tried(Mutex<HashSet<String>>);
+
+impl Tried {
+    /// So many are remembered: a process that is started again has another address.
+    const MOST: usize = 1000;
+
+    /// Notes an address. Returns whether it is the first try.
+    fn is_first(&self, address: &str) -> bool {
+        let mut tried = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if tried.len() >= Self::MOST {
+            tried.clear();
+        }
+        tried.insert(address.to_owned())
+    }
 }
 
 #[derive(Debug)]
@@ -64,7 +83,7 @@ struct Peer {
 
 impl Peers {
     pub(super) fn new(wake: Arc<Notify>) -> Self {
-        Self { all: Mutex::default(), numbers: AtomicU64::new(0), wake }
+        Self { all: Mutex::default(), numbers: AtomicU64::new(0), wake, tried: Arc::default() }
     }
 
     /// Follows a conversation at a point, under the number that is returned; `None` while it cannot be reached.
@@ -73,7 +92,7 @@ impl Peers {
         all.retain(|_, peer| !peer.commands.is_closed() || peer.begun.elapsed() < PAUSE);
         let peer = all.entry(point.address.clone()).or_insert_with(|| {
             let (commands, received) = mpsc::unbounded_channel();
-            tokio::spawn(run(point.clone(), received, Arc::clone(&self.wake)));
+            tokio::spawn(run(point.clone(), received, Arc::clone(&self.wake), Arc::clone(&self.tried)));
             Peer { commands, begun: Instant::now() }
         });
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
@@ -89,10 +108,29 @@ impl Peers {
     }
 }
 
-/// Connects to a point, and follows what is asked for until the connection ends.
-async fn run(point: LivePoint, mut commands: mpsc::UnboundedReceiver<Command>, wake: Arc<Notify>) {
+/// Connects to a point, and follows what is asked for until the connection ends. Logs once that a process cannot be reached: otherwise no one
+/// learns why there is no live text of what it runs.
+async fn run(
+    point: LivePoint,
+    mut commands: mpsc::UnboundedReceiver<Command>,
+    wake: Arc<Notify>,
+    tried: Arc<Tried>,
+) {
     let mut targets = HashMap::new();
-    if let Err(error) = follow(&point, &mut commands, &mut targets).await {
+    let connected = timeout(HANDSHAKE, connect(&point)).await.unwrap_or(Err(Broken::Silent));
+    let is_first = tried.is_first(&point.address);
+    let followed = match connected {
+        Ok(connected) => follow(connected, &mut commands, &mut targets).await,
+        Err(error) => {
+            if is_first {
+                // Without the key.
+                let address = point.address.split('/').next().unwrap_or_default();
+                warn!(address, %error, "a process cannot be reached: there is no live text of what it runs; its `--internal-listen` sets the address");
+            }
+            Err(error)
+        }
+    };
+    if let Err(error) = followed {
         debug!(%error, "another process cannot be followed: its events are read from the store");
     }
     commands.close();
@@ -106,11 +144,10 @@ async fn run(point: LivePoint, mut commands: mpsc::UnboundedReceiver<Command>, w
 }
 
 async fn follow(
-    point: &LivePoint,
+    (mut lines, mut writer): Connected,
     commands: &mut mpsc::UnboundedReceiver<Command>,
     targets: &mut HashMap<u64, Target>,
 ) -> Result<(), Broken> {
-    let (mut lines, mut writer) = timeout(HANDSHAKE, connect(point)).await.map_err(|_| Broken::Silent)??;
     let (mut alive, mut used) = (interval(ALIVE), Instant::now());
     alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
