@@ -296,7 +296,7 @@ impl Worker {
 fn unopened(error: Error) -> (Result<Status>, Release) {
     let release = match &error {
         // Another worker may have the key, the program or the permission, or no budget of its own, and a program of its own the agents.
-        Error::Unprepared { .. } | Error::NoTeam { .. } | Error::Model(_) => {
+        Error::Unprepared { .. } | Error::NoTeam { .. } | Error::UnknownBudget { .. } | Error::Model(_) => {
             Release::ForOthers { why: error.to_string() }
         }
         error => Release::failed(&error.clone().into_run()),

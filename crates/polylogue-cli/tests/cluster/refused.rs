@@ -86,3 +86,33 @@ fn a_worker_with_a_wrong_key_parks_nothing_that_another_one_can_run() {
     until("it has ended", || of_type(&right.events(&id), "closed").len() == 1);
     until("nothing waits", || right.cluster().1.is_empty());
 }
+
+/// The budget with which a worker was started is removed while the worker runs nothing.
+#[test]
+fn a_worker_whose_budget_was_removed_leaves_conversations_to_others_and_parks_none() {
+    let Some(database) = PostgresServer::start() else { return };
+    let place = Place::new(&database.url());
+    place.file("team.yaml", TALK);
+    // Before its first conversation, and after one.
+    for is_used in [false, true] {
+        let worker = place.worker(&["--budget-calls", "team=100"]);
+        until("the budget is there", || {
+            place.run(&["cluster", "--json"], 0).out.contains("\"budget\":\"team\"")
+        });
+        if is_used {
+            let first = place.detach(&["team.yaml"]);
+            until("it has ended", || of_type(&place.events(&first), "closed").len() == 1);
+            until("nothing runs", || place.cluster().1.is_empty());
+        }
+        let _ = database.sql("DELETE FROM polylogue.budget_logs; DELETE FROM polylogue.budgets");
+        let id = place.detach(&["team.yaml"]);
+        let is_left = |line: &str| line.contains("is left to other workers") && line.contains(&id);
+        until("it is left to others", || worker.log().lines().any(is_left));
+        assert_eq!(state(&place, &id), "ready", "{}", worker.log());
+        assert_eq!(database.sql("SELECT count(*) FROM polylogue.logs WHERE is_parked OR tries > 0"), "0");
+        assert!(worker.log().contains("shared budget `team`"), "{}", worker.log());
+        let _other = place.worker(&[]);
+        until("another worker runs it", || of_type(&place.events(&id), "closed").len() == 1);
+        until("it has released it", || place.cluster().1.is_empty());
+    }
+}

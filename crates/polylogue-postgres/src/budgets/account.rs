@@ -50,16 +50,25 @@ impl Account {
     /// Draws as soon as a call asks, reports each second, and renews the lease, until the account is dropped.
     pub(super) async fn keep(account: Weak<Self>, inner: Weak<Inner>) {
         let Some(mut asked) = account.upgrade().and_then(|account| account.budget.asked()) else { return };
+        let mut logged = None;
         loop {
             // Fails when the budget is gone, and so is the account.
             let _ = timeout(TICK, asked.changed()).await;
             let (Some(account), Some(inner)) = (account.upgrade(), inner.upgrade()) else { return };
             match account.sync(&inner).await {
-                Ok(true) => {}
-                // Others have it, and return each second what they do not use.
-                Ok(false) => sleep(PAUSE).await,
+                Ok(is_drawn) => {
+                    logged = None;
+                    if !is_drawn {
+                        // Others have it, and return each second what they do not use.
+                        sleep(PAUSE).await;
+                    }
+                }
                 Err(error) => {
-                    warn!(budget = %account.name, %error, "what was used of a budget is not reported");
+                    // It is tried again each second, until the database is there again, or for as long as this process runs.
+                    if logged.as_ref() != Some(&error) {
+                        warn!(budget = %account.name, %error, "what was used of a budget is not reported");
+                    }
+                    logged = Some(error.clone());
                     account.budget.failed(error);
                     sleep(TICK).await;
                 }

@@ -23,10 +23,13 @@ impl Inner {
         Self { database, address, tenant: tenant.to_owned(), node }
     }
 
-    /// The error for a budget that was removed.
+    /// The error for a budget that was removed: no fault of the conversation that it would pay for.
     pub(super) fn gone(&self, name: &str) -> StoreError {
-        let why = format!("the shared budget `{name}` is no longer there");
-        StoreError::Io { place: self.address.to_string(), why }
+        StoreError::Unsuitable {
+            place: format!("the shared budget `{name}` in {}", self.address),
+            why: "it was removed".into(),
+            hint: format!("`--budget {name}=20` makes it again; or start this process again without it"),
+        }
     }
 
     pub(super) fn get<T: FromSqlOwned>(&self, row: &Row, column: usize) -> Result<T, StoreError> {
