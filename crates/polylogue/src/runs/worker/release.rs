@@ -38,6 +38,10 @@ pub const PERMANENT_TRIES: usize = 3;
 /// The first and the longest pause after a failure.
 pub const BACKOFF: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(10));
 
+/// The longest wait that a provider or a limit can ask for: a wrong header, such as one in milliseconds, must not put a conversation off for
+/// weeks.
+const LONGEST_WAIT: Duration = Duration::from_hours(24);
+
 /// Returns the pause after `failures` failures in a row, which doubles each time.
 pub fn backoff(failures: usize) -> Duration {
     let doublings = u32::try_from(failures.saturating_sub(1)).unwrap_or(u32::MAX);
@@ -56,7 +60,7 @@ impl Release {
     ///
     /// A conversation that is closed, or that a person has paused or cancelled, rests until an inbox message comes, one that waits for
     /// people until the first of its questions has its default answer, and one that a [drained](super::Claimed::is_draining) worker
-    /// stopped is due at once, as is one that a person has continued before it had stopped. One whose model is not to be called for a while, because of a rate limit, is due after that. One that
+    /// stopped is due at once, as is one that a person has continued before it had stopped. One whose model is not to be called for a while, because of a rate limit, is due after that, and at the latest after a day. One that
     /// fails in the [same way each time](Error::is_permanent) is left to other workers, and parked after [`PERMANENT_TRIES`]; one whose log is
     /// damaged is parked at once. After another failed turn it is due after a pause that grows with the failures since the last reply of a model.
     pub fn after(status: &Result<Status>, events: &[Arc<Event>], earlier: usize, is_draining: bool) -> Self {
@@ -77,7 +81,7 @@ impl Release {
                 Self::Until(if is_due { Due::Now } else { Due::Never })
             }
             Err(error) => match wait_of(error) {
-                Some(wait) => Self::Until(Due::After(wait)),
+                Some(wait) => Self::Until(Due::After(wait.min(LONGEST_WAIT))),
                 None if error.is_permanent() && is_refused(events.get(earlier..).unwrap_or_default()) => {
                     Self::refused(error, refusals(events))
                 }

@@ -145,6 +145,10 @@ fn a_model_that_must_not_be_called_for_a_while_is_no_failure() {
         let release = Release::after(&Err(waits), &[], 0, false);
         assert_eq!(release, Release::Until(Due::After(Duration::from_mins(1))));
     }
+    // A provider can mean milliseconds.
+    let long = Error::Model(error.clone().wait_for(Duration::from_hours(24 * 49)));
+    let release = Release::after(&Err(long), &[], 0, false);
+    assert_eq!(release, Release::Until(Due::After(Duration::from_hours(24))));
     let release = Release::after(&Err(Error::Model(error)), &[], 0, false);
     assert!(matches!(release, Release::Failed { due: Due::After(BACKOFF_FIRST), .. }), "{release:?}");
 }
