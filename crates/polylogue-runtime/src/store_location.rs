@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use polylogue_core::{AnyStore, Features, LogId};
+use polylogue_files::behind_link;
 use polylogue_models::ClusterLimits;
 use polylogue_postgres::{
     Address, LivePoint, Migrated, Postgres, PostgresAsked, PostgresBudgets, PostgresWatch,
@@ -108,10 +109,10 @@ const WORK: &str = ".work";
 
 impl StoreLocation {
     /// Creates the location of a store in the file system. An existing folder, or a path that ends in `/`, is one of JSON
-    /// lines; everything else is a SQLite file.
+    /// lines; everything else is a SQLite file. A link stands for what it leads to, so that all processes have the same work directories next to it.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let (path, files) = (path.into(), FilesPolicy::Local);
-        Self { path, database: None, files, patience: None, live: None, tenant: None }
+        let (path, files): (PathBuf, _) = (path.into(), FilesPolicy::Local);
+        Self { path: behind_link(&path), database: None, files, patience: None, live: None, tenant: None }
     }
 
     /// Creates the location of a store in a Postgres database. What is kept on this machine is next to `path`, where nothing
@@ -409,6 +410,18 @@ impl fmt::Display for StoreLocation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_next_to_a_store_is_next_to_the_file_that_a_link_leads_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("runs.db"), dir.path().join("link.db"));
+        std::fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink("runs.db", &link).unwrap();
+        let work = StoreLocation::new(&link).work_dir(&LogId::new("a").unwrap()).unwrap();
+        assert_eq!(work, std::fs::canonicalize(dir.path()).unwrap().join("runs.db.work/a"));
+        assert_eq!(StoreLocation::new(dir.path().join("none.db")).path(), dir.path().join("none.db"));
+    }
 
     /// Otherwise a worker with another volume would claim a conversation, and run it without its files.
     #[test]

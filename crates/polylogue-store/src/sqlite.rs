@@ -34,7 +34,7 @@ use polylogue_core::{
     AnyStore, BlobId, Claim, DynQueue, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page,
     RecoveredEvents, Store, StoreError, Timestamp,
 };
-use polylogue_files::private_options;
+use polylogue_files::{behind_link, private_options};
 
 use crate::batch::Batch;
 use crate::claims::ClaimGuard;
@@ -240,7 +240,8 @@ impl Sqlite {
         if schema::inspect(&place)? == FileKind::Nothing {
             create::create(&place)?;
         }
-        let place = Place::new(place.into());
+        // By whatever link it is opened, all processes look at the same locks of writers.
+        let place = Place::new(behind_link(&place).into());
         let opened = Files::of_database(&place);
         let writer = match connect::to_write(&place) {
             Ok(connection) => Ok(Writer::start(connection, place.clone(), clock.clone())?),

@@ -56,6 +56,24 @@ async fn two_workers_on_one_file_share_its_logs_and_take_over_from_one_another()
     assert_eq!(other.overview(0).await.unwrap().workers, [], "it has ended");
 }
 
+/// Its locks are next to the file: a process that looked for them next to the link would think that the others are dead.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_is_opened_by_a_link_has_the_same_writers() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, link) = (dir.path().join("chats.db"), dir.path().join("link.db"));
+    drop(Sqlite::open(&file).unwrap());
+    std::os::unix::fs::symlink("chats.db", &link).unwrap();
+    let (one, other) = (Sqlite::open(&file).unwrap(), Sqlite::open(&link).unwrap());
+    let id = LogId::new("a").unwrap();
+    let claim = one.create(&id, &Meta::default()).await.unwrap();
+    assert!(matches!(other.claim(&id).await, Err(StoreError::Busy { .. })));
+    one.release(claim).await.unwrap();
+    let claim = other.claim(&id).await.unwrap();
+    assert!(matches!(one.claim(&id).await, Err(StoreError::Busy { .. })));
+    other.release(claim).await.unwrap();
+}
+
 /// W8: when the clock of the machine is set, nothing is taken over from a process that lives.
 #[tokio::test]
 async fn a_clock_that_is_set_ends_no_lease() {
