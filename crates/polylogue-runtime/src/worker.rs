@@ -295,10 +295,15 @@ impl Worker {
 /// What follows if a conversation could not be opened.
 fn unopened(error: Error) -> (Result<Status>, Release) {
     let release = match &error {
-        // Another worker may have the key, the program or the permission, or no budget of its own, and a program of its own the agents.
-        Error::Unprepared { .. } | Error::NoTeam { .. } | Error::UnknownBudget { .. } | Error::Model(_) => {
-            Release::ForOthers { why: error.to_string() }
-        }
+        // Another worker may have the key, the program or the permission, or no budget of its own, and a program of its own the agents; or
+        // the volume, or a disk on which a work directory can be made.
+        Error::Unprepared { .. }
+        | Error::NoTeam { .. }
+        | Error::UnknownBudget { .. }
+        | Error::Model(_)
+        | Error::NoProject(_)
+        | Error::NoVolume(_)
+        | Error::Io { .. } => Release::ForOthers { why: error.to_string() },
         error => Release::failed(&error.clone().into_run()),
     };
     (Err(error), release)

@@ -109,3 +109,23 @@ fn files_in_a_volume_that_is_not_here_are_not_said_to_be_missing() {
         assert!(unmounted.contains("hint: mount it at this path"), "{unmounted}");
     }
 }
+
+/// Such as one whose disk is full, or a container whose file system is read-only.
+#[test]
+fn a_worker_that_can_make_no_work_directory_leaves_conversations_to_others_and_parks_none() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("writes.yaml", WRITES);
+    // No one can make a folder in a file.
+    place.file("data", "");
+    let data = place.path("data").display().to_string();
+    let unwritable = Place::new(&server.url()).with_var("XDG_DATA_HOME", &data);
+    let id = place.detach(&["writes.yaml"]);
+    let worker = unwritable.worker(&[]);
+    until("it is left to others", || worker.log().contains("is left to other workers"));
+    assert_eq!(server.sql("SELECT count(*) FROM polylogue.logs WHERE is_parked OR tries > 0"), "0");
+    let shown = place.run(&["cluster"], 0).out;
+    assert!(shown.contains("cannot be made: "), "{shown}");
+    let _other = place.worker(&[]);
+    until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+}
