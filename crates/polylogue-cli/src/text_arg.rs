@@ -73,8 +73,9 @@ fn mebibytes(bytes: u64) -> String {
     format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
 
+/// Without a byte order mark, which belongs to the file and not to the text.
 fn trimmed(read: Result<Vec<u8>, String>) -> Result<String, String> {
-    Ok(utf8(read?)?.trim().to_owned())
+    Ok(utf8(read?)?.trim_start_matches('\u{feff}').trim().to_owned())
 }
 
 fn of_file(path: &str, given: &str) -> Result<String, CliError> {
@@ -95,6 +96,8 @@ mod tests {
         let file = dir.path().join("task.txt");
         std::fs::write(&file, "\nWrite a poem.\n").unwrap();
         assert_eq!(text_of(&format!("@{}", file.display())).unwrap(), "Write a poem.");
+        std::fs::write(&file, "\u{feff}Write\r\na poem.\r\n").unwrap();
+        assert_eq!(text_of(&format!("@{}", file.display())).unwrap(), "Write\r\na poem.");
         for (given, text) in
             [("plain @Ann", "plain @Ann"), ("@@Ann hello", "@Ann hello"), ("@@@x", "@@x"), ("", "")]
         {
