@@ -39,7 +39,7 @@ impl EndpointModel {
         }
     }
 
-    fn note(&self, capability: Capability, lacks: Option<&str>) {
+    pub(super) fn note(&self, capability: Capability, lacks: Option<&str>) {
         if let Some(known) = self.endpoint.known() {
             known.learn(self.endpoint.shown(), &self.model, capability, lacks);
         }
