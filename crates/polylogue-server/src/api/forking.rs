@@ -1,6 +1,6 @@
 //! Forks of conversations.
 
-use polylogue_core::{Body, Instruction, Listing, LogId, Store as _};
+use polylogue_core::{Body, Instruction, Listing, LogId, Name, Store as _};
 use polylogue_runtime::Prepared;
 use polylogue_runtime::fork::ForkPoint;
 use polylogue_runtime::stored::fresh_id;
@@ -44,7 +44,7 @@ async fn fork(call: Call) -> Reply {
         tenant.remove(&listing.id).await?;
     }
     if let Some(text) = &text {
-        check_text(token, text, is_answer(&tenant, &id, seq).await?)?;
+        check_text(token, text, replaced(&tenant, &id, seq).await?)?;
     }
     let slot = if run { Some(app.join(token).await?) } else { None };
     let team = match &team {
@@ -103,20 +103,38 @@ async fn make(
     }
 }
 
-/// Whether a token may fork with this text. Only an answer can be empty.
-fn check_text(token: &Token, text: &str, is_answer: bool) -> Result<(), Problem> {
-    match is_answer {
-        true if !token.has(Scope::Answer) => Err(Problem::may_not_answer()),
-        false if text.trim().is_empty() => {
-            Err(Problem::bad_request("the text is empty").at("/text", "empty"))
-        }
-        _ => Ok(()),
-    }
+/// What a text of a fork replaces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Replaced {
+    /// An answer to a question.
+    Answer,
+    /// A message of a participant.
+    OfParticipant,
+    /// The task, a message of the user or of the system, or nothing.
+    Other,
 }
 
-/// Whether the event `seq` answers a question: a fork with another text of it has another answer.
-async fn is_answer(tenant: &Tenant, id: &LogId, seq: Option<u64>) -> Result<bool, Problem> {
-    let Some(seq) = seq else { return Ok(false) };
+/// Whether a token may fork with this text. What a participant says is as good as an answer. Only an answer can be empty.
+fn check_text(token: &Token, text: &str, replaced: Replaced) -> Result<(), Problem> {
+    if replaced != Replaced::Other && !token.has(Scope::Answer) {
+        return Err(Problem::may_not_answer());
+    }
+    if replaced != Replaced::Answer && text.trim().is_empty() {
+        return Err(Problem::bad_request("the text is empty").at("/text", "empty"));
+    }
+    Ok(())
+}
+
+/// What another text of the event `seq` replaces.
+async fn replaced(tenant: &Tenant, id: &LogId, seq: Option<u64>) -> Result<Replaced, Problem> {
+    let Some(seq) = seq else { return Ok(Replaced::Other) };
     let events = tenant.runtime.store().read_range(id, seq..seq.saturating_add(1)).await?;
-    Ok(events.first().is_some_and(|event| matches!(event.body, Body::InputProvided { .. })))
+    let author = match events.first().map(|event| &event.body) {
+        Some(Body::InputProvided { .. }) => return Ok(Replaced::Answer),
+        Some(Body::Message(said) | Body::Posted(said) | Body::Sent(said)) => Some(&said.from),
+        Some(Body::Reopened { message: Some(said), .. }) => Some(&said.from),
+        _ => None,
+    };
+    let is_participant = |author: &Name| ![Name::user(), Name::system()].contains(author);
+    Ok(if author.is_some_and(is_participant) { Replaced::OfParticipant } else { Replaced::Other })
 }

@@ -988,23 +988,38 @@ async fn s30_a_fork_of_a_fork_with_another_task_begins_with_that_task() {
     assert_eq!(plain["seq"], 0, "what begins by itself is not copied");
 }
 
+/// The message of a person follows their answer, and an executor runs code in the message of an agent.
 #[tokio::test]
-async fn a_token_without_the_scope_changes_no_answer_by_a_fork() {
+async fn a_token_without_the_scope_changes_no_answer_and_no_message_of_a_participant_by_a_fork() {
     let world = World::new().await;
     let id = begin(&world, &json!({"team": "ask"})).await;
     let answer = json!({"question": asked(&world, &id).await, "text": "I am stuck."});
     let seq = post(&world, &id, "answers", answer).await.json()["seq"].clone();
     until(&world, &id, "closed").await;
+    let from_user = json!({"text": "Try again."});
+    let sent = post(&world, &id, "messages", from_user).await.json()["seq"].clone();
+    until(&world, &id, "waiting").await;
     let (_, text) = world.new_token("local", &[Scope::Read, Scope::Run]);
     let fork = async |body: Value| {
         let request = world.request("POST", &format!("{PATH}/{id}/fork")).json(&body);
         (world.send(request.clone().token(&text)).await, world.send(request).await)
     };
-    let (refused, forked) = fork(json!({"seq": seq, "text": "All is well."})).await;
-    assert_eq!((refused.status, forked.status), (403, 201), "{}", refused.body);
-    assert!(refused.problem()["detail"].as_str().unwrap().contains("`answer`"));
-    let (forked, _) = fork(json!({"seq": 0, "text": "Another task."})).await;
-    assert_eq!(forked.status, 201, "{}", forked.body);
+    let of_participants: Vec<Value> = events(&world, &id)
+        .await
+        .into_iter()
+        .filter(|event| event["type"] == "message")
+        .map(|event| event["seq"].clone())
+        .collect();
+    assert!(!of_participants.is_empty());
+    for seq in of_participants.into_iter().chain([seq]) {
+        let (refused, forked) = fork(json!({"seq": seq, "text": "All is well."})).await;
+        assert_eq!((refused.status, forked.status), (403, 201), "event {seq}: {}", refused.body);
+        assert!(refused.problem()["detail"].as_str().unwrap().contains("`answer`"));
+    }
+    for (seq, text) in [(json!(0), "Another task."), (sent, "Try something else.")] {
+        let (forked, _) = fork(json!({"seq": seq, "text": text})).await;
+        assert_eq!(forked.status, 201, "event {seq}: {}", forked.body);
+    }
 }
 
 /// A call that a person must approve.
