@@ -249,7 +249,12 @@ impl<'l> TaskContext<'l> {
             let invocation = Invocation { chat, at, task: about, message, after, nth, around };
             let again = invocation.clone();
             let invoked = match invocation.begin(log).await {
-                BegunCall::Open(call) => call.run(log, doubt).await,
+                BegunCall::Open(call) => {
+                    if doubt.is_some() {
+                        tasks.steps_begun().await;
+                    }
+                    call.run(log, doubt).await
+                }
                 BegunCall::Over(invoked) => invoked,
             };
             let mut rest = Box::pin(rest_of(log, invoked)).await;
@@ -323,7 +328,11 @@ impl<'f, 'l: 'f, T> Future for StepsAndTasks<'f, 'l, T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        self.begin();
+        if self.begin() {
+            // Of an earlier run: what has ended by the log, such as while a person was asked, is posted before the next turn.
+            self.work(cx);
+            self.context.tasks.begin_steps();
+        }
         loop {
             if let Poll::Ready(done) = self.steps.as_mut().poll(cx) {
                 return Poll::Ready(done);

@@ -49,6 +49,8 @@ struct TasksState {
     rested: BTreeMap<Key, Rest>,
     /// How many answers of people tasks have continued with.
     answers: usize,
+    /// Whether the steps of the chat have begun.
+    has_steps: bool,
 }
 
 /// The agent that started a task, and its number.
@@ -106,6 +108,17 @@ impl BackgroundTasks {
             state.rested.remove(&key);
             state.begun.push(begun);
         }
+    }
+
+    /// The steps of the chat begin.
+    pub(crate) fn begin_steps(&self) {
+        self.state().has_steps = true;
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until the steps of the chat have begun.
+    pub(crate) async fn steps_begun(&self) {
+        self.until(|tasks| tasks.state().has_steps).await;
     }
 
     /// The tasks to run next.

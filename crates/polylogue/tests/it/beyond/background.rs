@@ -306,6 +306,27 @@ async fn a_person_in_a_task_is_waited_for_when_nothing_else_is_to_do() {
     );
 }
 
+/// A conversation that waits for a person is run again with the answer.
+#[tokio::test]
+async fn a_result_that_came_while_a_person_was_asked_is_posted_before_the_next_turn() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "echo", "args": {"task": "cats?"}, "id": "c1"}]}},
+        {"Ann": "I look it up."}, {"Ann": "They purr."}]"#;
+    let events = events_with(script, &|_| "Well?", |cast| {
+        Chat::builder("main")
+            .participant(cast.assistant("Ann").agent_tool(echo("echo")))
+            .participant(Human::new("Pat").unwrap())
+            .policy(round_robin())
+            .max_turns(3)
+            .build()
+            .unwrap()
+    })
+    .await;
+    let lines =
+        ["Pat is answered: Well?", "echo-1 of Ann completed, posted: cats?", "turn Ann", "Ann says: They purr."];
+    has(&print(&events), &lines);
+}
+
 #[tokio::test]
 async fn tasks_end_with_their_chat() {
     let script = r#"[
