@@ -163,7 +163,7 @@ use writer::{ClaimIssuer, Writer};
 /// A writing store holds a lock on a file in the folder `<database>.writers` for its lifetime, and each claim names
 /// that file. The operating system releases the lock when the process dies, however it dies; claims whose file can be
 /// locked, or does not exist, are invalid. Dropping the store waits for operations in progress and releases its
-/// claims.
+/// claims. A claim whose release cannot be written, such as while the disk is full, is released as soon as the store can be written again.
 ///
 /// Each claim has a lease in that file, which is renewed by every append and by [`renew`](Store::renew). It counts by the time since the
 /// machine was started, which does not jump when the clock is set.
@@ -276,6 +276,18 @@ impl Sqlite {
         self.writer.as_ref().map(Writer::issuer).unwrap_or_default()
     }
 
+    /// Releases a claim by `work`, or later without it, if this cannot be written now.
+    async fn releasing(
+        &self,
+        claim: Claim,
+        work: impl Fn(&WriteTransaction<'_>, &Claim) -> Result<(), WriteError> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        match &self.writer {
+            Ok(writer) => writer.release(claim, work).await,
+            Err(error) => Err(error.clone()),
+        }
+    }
+
     /// Writes; if something is damaged, reports how much of the log is intact, or of all logs.
     async fn writing<T: Send + 'static>(
         &self,
@@ -333,7 +345,7 @@ impl Store for Sqlite {
     }
 
     async fn release(&self, claim: Claim) -> Result<(), StoreError> {
-        self.writing(None, move |transaction| transaction.release(&claim)).await
+        self.releasing(claim, |transaction, claim| transaction.release(claim)).await
     }
 
     async fn read_range(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {

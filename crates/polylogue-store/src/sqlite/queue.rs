@@ -42,23 +42,23 @@ impl Queue for Sqlite {
 
     async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
         let due = self.time(due);
-        self.writing(None, move |transaction| transaction.release_until(&claim, due)).await
+        self.releasing(claim, move |transaction, claim| transaction.release_until(claim, due)).await
     }
 
     async fn release_at_rest(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
         let named = if let Due::At(Timestamp(at)) = due { Some(at) } else { None };
         let due = self.time(due);
-        self.writing(None, move |transaction| transaction.release_at_rest(&claim, due, named)).await
+        self.releasing(claim, move |transaction, claim| transaction.release_at_rest(claim, due, named)).await
     }
 
     async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
         let (due, why) = (self.time(due), why.to_owned());
-        self.writing(None, move |transaction| transaction.release_failed(&claim, due, &why)).await
+        self.releasing(claim, move |transaction, claim| transaction.release_failed(claim, due, &why)).await
     }
 
     async fn release_to_others(&self, claim: Claim, why: &str) -> Result<(), StoreError> {
         let why = why.to_owned();
-        self.writing(None, move |transaction| transaction.release_to_others(&claim, &why)).await
+        self.releasing(claim, move |transaction, claim| transaction.release_to_others(claim, &why)).await
     }
 
     async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {

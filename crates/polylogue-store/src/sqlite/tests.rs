@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{join, join_all};
-use polylogue_core::{Body, Event, Message, Name, Path, Timestamp};
+use polylogue_core::{Body, Due, Event, Message, Name, Path, Queue, Timestamp};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -93,6 +93,25 @@ async fn an_append_that_does_not_fit_fails_alone() {
     limit_pages(&store, 10_000).await;
     store.append(&claims[1], &big).await.unwrap();
     assert_eq!(kept(&claims[1]).await, 2);
+}
+
+#[tokio::test]
+async fn a_claim_whose_release_cannot_be_written_is_released_later() {
+    let (dir, store) = store();
+    let claims = [begin(&store, "a").await, begin(&store, "b").await];
+    let away = dir.path().join("away.db");
+    std::fs::rename(&*store.place, &away).unwrap();
+    let [released, rested] = claims.clone();
+    let released = store.release(released).await;
+    let rested = Queue::release_at_rest(&store, rested, Due::Now).await;
+    for failed in [released, rested] {
+        assert!(matches!(failed, Err(StoreError::Replaced { .. })), "{failed:?}");
+    }
+    std::fs::rename(&away, &*store.place).unwrap();
+    for Claim { id, .. } in &claims {
+        let again = store.claim(id).await.unwrap();
+        store.append(&again, &[said(0, 1)]).await.unwrap();
+    }
 }
 
 #[tokio::test]

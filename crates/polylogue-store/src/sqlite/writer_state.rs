@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
 
-use polylogue_core::{LogId, StoreError};
+use polylogue_core::{Claim, LogId, StoreError};
 use rusqlite::Connection;
 
 use super::ends::LogEnds;
@@ -29,14 +29,16 @@ pub(super) struct WriterState {
     ends: LogEnds,
     /// The heads to be written after the commit.
     unwritten: RefCell<Vec<Head>>,
+    /// Claims that no one has any more, and whose release could not be written.
+    unreleased: RefCell<Vec<Claim>>,
 }
 
 impl WriterState {
     pub(super) fn new(place: Place, clock: Clock) -> Self {
         let files = Files::of(&place);
         let (lock, dead, unwritten) = (RefCell::default(), RefCell::default(), RefCell::default());
-        let (are_dead_stored, ends) = (Cell::new(false), LogEnds::default());
-        Self { place, clock, files, lock, dead, are_dead_stored, ends, unwritten }
+        let (are_dead_stored, ends, unreleased) = (Cell::new(false), LogEnds::default(), RefCell::default());
+        Self { place, clock, files, lock, dead, are_dead_stored, ends, unwritten, unreleased }
     }
 
     /// The database.
@@ -114,6 +116,21 @@ impl WriterState {
     /// Writes the head of a log after the commit.
     pub(super) fn write_head_later(&self, head: Head) {
         self.unwritten.borrow_mut().push(head);
+    }
+
+    /// Notes claims whose release could not be written.
+    pub(super) fn keep_unreleased(&self, claims: &[Claim]) {
+        self.unreleased.borrow_mut().extend_from_slice(claims);
+    }
+
+    /// Takes the claims whose release could not be written.
+    pub(super) fn take_unreleased(&self) -> Vec<Claim> {
+        self.unreleased.take()
+    }
+
+    /// Whether there are claims whose release could not be written.
+    pub(super) fn has_unreleased(&self) -> bool {
+        !self.unreleased.borrow().is_empty()
     }
 
     /// The transaction was committed.
