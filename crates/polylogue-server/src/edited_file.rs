@@ -37,6 +37,9 @@ pub(crate) enum EditError {
     /// It is a link, or no file.
     #[error("the file is a symbolic link, or no regular file")]
     NoFile,
+    /// No one may write to it.
+    #[error("the file is read-only")]
+    ReadOnly,
     /// The system refuses it.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -58,9 +61,14 @@ pub(crate) fn read(path: &Path) -> io::Result<FileText> {
 /// # Errors
 /// [`EditError`].
 pub(crate) fn replace(path: &Path, expected: &str, text: &str) -> Result<FileText, EditError> {
+    let about = fs::symlink_metadata(path)?;
     // What a link leads to may be outside of the folder.
-    if !fs::symlink_metadata(path)?.is_file() {
+    if !about.is_file() {
         return Err(EditError::NoFile);
+    }
+    // A new file takes its name, for which only the folder must be writable.
+    if about.permissions().readonly() {
+        return Err(EditError::ReadOnly);
     }
     if read(path)?.version != expected {
         return Err(EditError::Changed);
@@ -88,6 +96,19 @@ mod tests {
         let left: Vec<_> =
             fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["team.yaml"]);
+    }
+
+    #[test]
+    fn a_file_that_is_read_only_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("team.yaml");
+        fs::write(&path, "one").unwrap();
+        let mut permissions = fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(&path, permissions).unwrap();
+        let version = read(&path).unwrap().version;
+        assert!(matches!(replace(&path, &version, "two"), Err(EditError::ReadOnly)));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
     }
 
     #[cfg(unix)]

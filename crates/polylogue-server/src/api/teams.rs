@@ -145,6 +145,9 @@ fn unwritable(team: &str, error: &EditError) -> Problem {
         EditError::NoFile => {
             Problem::refused(error.to_string()).hint("change the file that the link leads to")
         }
+        EditError::ReadOnly => {
+            Problem::refused(error.to_string()).hint("its owner makes it writable with `chmod u+w`")
+        }
         EditError::Io(error) => {
             // The path is for the log of the server, not for clients.
             tracing::error!(team, %error, "a team file");
