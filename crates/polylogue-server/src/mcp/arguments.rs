@@ -63,24 +63,20 @@ impl Arguments {
     /// Those of a call of `team`.
     pub(super) fn of(team: &Team, args: Map<String, Value>) -> Result<Self, Problem> {
         let mut arguments = Self::default();
-        for (name, value) in args {
-            let text = match value {
-                Value::String(text) => text,
-                // Some hosts send what is left out.
-                Value::Null => continue,
-                _ => return Err(Problem::bad_request(format!("`{name}` must be a string"))),
+        let known = || variables(team).map(|(name, _)| name).chain([MESSAGE, CONVERSATION]);
+        // Some hosts send what is left out.
+        for (name, value) in args.into_iter().filter(|(_, value)| !value.is_null()) {
+            if !known().any(|known| known == name) {
+                let hint = suggest::hint(&name, known());
+                return Err(Problem::bad_request(format!("there is no argument `{name}`")).hint(hint));
+            }
+            let Value::String(text) = value else {
+                return Err(Problem::bad_request(format!("`{name}` must be a string")));
             };
             match name.as_str() {
                 MESSAGE => arguments.message = Some(text),
                 CONVERSATION => arguments.conversation = Some(text),
-                _ if variables(team).any(|(known, _)| known == name) => {
-                    drop(arguments.inputs.insert(name, text))
-                }
-                _ => {
-                    let known = variables(team).map(|(name, _)| name).chain([MESSAGE, CONVERSATION]);
-                    let hint = suggest::hint(&name, known);
-                    return Err(Problem::bad_request(format!("there is no argument `{name}`")).hint(hint));
-                }
+                _ => drop(arguments.inputs.insert(name, text)),
             }
         }
         match arguments.conversation.is_some() && !arguments.inputs.is_empty() {

@@ -91,6 +91,7 @@ async fn s73_a_call_has_its_result_as_text_and_as_a_value() {
     for (tool, arguments, expected) in [
         ("talk", json!({"mesage": "x"}), "`mesage` (hint: did you mean `message`?)"),
         ("talk", json!({"message": 5}), "`message` must be a string"),
+        ("talk", json!({"mesage": 5}), "there is no argument `mesage`"),
         ("talk", json!({"conversation": id}), "`message` is required"),
         ("talk", json!({"conversation": "none", "message": "x"}), "(hint: use an id that an earlier"),
         ("short", json!({"conversation": id, "message": "x"}), "there is no such conversation"),
