@@ -13,6 +13,7 @@ use polylogue_runtime::stored::{NewLog, fresh_id};
 use polylogue_wire::Scope;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::{Instant, sleep};
+use tracing::warn;
 
 use super::dialogue::{Continuation, task};
 use super::history;
@@ -268,15 +269,24 @@ impl Request {
         let fork = new.id.clone();
         // Until the message is in the fork, the history ends there for others, too.
         let _only = self.enter_end_of(&fork).await;
-        match (tenant.runtime.fork_as(id, point, new, None).await, key) {
+        let made = tenant.runtime.fork_as(id, point, new, None).await;
+        if let Some(key) = key
+            && made.as_ref().is_err_and(is_taken)
+        {
             // Another process has made it meanwhile, for a request with the same key, and may be writing it.
-            (Err(error), Some(key)) if is_taken(&error) => {
-                key.made(tenant).await?;
-                until_free(tenant, &fork).await;
-            }
-            (made, _) => drop(made?),
+            key.made(tenant).await?;
+            until_free(tenant, &fork).await;
+            return self.say_in_fork(&fork, digest, Some(key)).await;
         }
-        self.say_in_fork(&fork, digest, key).await
+        made?;
+        let started = self.say_in_fork(&fork, digest, key).await;
+        // A request that is refused has no effect.
+        if started.is_err()
+            && let Err(error) = tenant.remove(&fork).await
+        {
+            warn!(conversation = %fork, %error, "the fork for a request that was refused cannot be removed");
+        }
+        started
     }
 
     /// Says the user's message in a fork, unless an earlier request with the same key has.

@@ -186,6 +186,11 @@ async fn s51_a_token_without_the_scope_answers_no_question() {
     let refused = Request::new("POST", COMPLETIONS).token(&text).json(&body).send(world.address).await;
     assert_eq!(refused.status, 403, "{}", refused.body);
     assert_eq!(until(&world, conversation(&asked), "waiting").await["state"], "waiting");
+    complete(&world, "ask", body["messages"].clone()).await;
+    let edited = json!([user("Help."), assistant(content(&asked)), user("All is well.")]);
+    let body = json!({"model": "ask", "messages": edited});
+    let refused = Request::new("POST", COMPLETIONS).token(&text).json(&body).send(world.address).await;
+    assert_eq!((refused.status, count(&world).await), (403, 1), "nothing is forked: {}", refused.body);
 }
 
 #[tokio::test]
