@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, Query, RawPathParams};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{Request, Response};
 use bytes::Bytes;
@@ -117,6 +117,11 @@ async fn json(app: &App, route: &Route, parts: &Parts, body: Body) -> Result<Val
     if !media.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         return Err(Problem::no_json("the body must have the type `application/json`")
             .hint("send the header `Content-Type: application/json`"));
+    }
+    let coding = parts.headers.get(CONTENT_ENCODING);
+    if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(Problem::no_json("the body must not be compressed")
+            .hint("leave the header `Content-Encoding` out"));
     }
     let limits = &app.limits;
     let most = if route.is_large { limits.file_bytes } else { limits.body_bytes };
