@@ -159,8 +159,10 @@ function Menu({ id, item, canFork, onEdit }) {
         </div></details>`;
 }
 
-/** Whether a fork can have another text for it. Of what is there before the first turn, that is the task. @param {any} item */
-const isEditable = ({ kind, state, opening, isTask }) => kind === 'before' || (state === 'said' && (!opening || isTask));
+/** Whether this session may give a fork another text for it: what a participant says is as good as an answer. Of what is there before the first
+ *  turn, that is the task. @param {any} item */
+const isEditable = ({ kind, state, opening, isTask, who }) =>
+    kind === 'before' || (state === 'said' && (!opening || isTask) && (!who || ['user', 'system'].includes(who) || may('answer')));
 
 /** The key of the draft of another text for a message. @param {string} id @param {any} item */
 const editKey = (id, item) => `edit:${id}:${item.said ?? item.seq}`;

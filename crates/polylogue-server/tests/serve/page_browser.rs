@@ -216,3 +216,25 @@ async fn a_session_that_can_only_read_sees_all_and_is_offered_nothing_else() {
     browser.until_text("This session cannot read the text of team files.").await;
     check_clean(&browser, &world);
 }
+
+#[tokio::test]
+async fn a_session_that_cannot_answer_is_offered_to_reword_no_participant() {
+    let Some((world, mut browser)) = page().await else { return };
+    let id = begin_until(&world, "talk", "closed").await;
+    let edits = |who: &str| format!("document.querySelectorAll('{who} .menu .edit').length");
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.closed')").await;
+    assert_eq!(browser.eval(&format!("{} > 0", edits("[data-who=Ann]"))).await, true);
+    let all = browser.eval(&edits("")).await.as_u64().unwrap();
+    let of_participants =
+        browser.eval(&edits(".turn[data-who]:not([data-who=user])")).await.as_u64().unwrap();
+    let new = NewToken { scopes: vec![Scope::Read, Scope::Run], ..NewToken::local("a runner") };
+    let link = login_url(&world.url, &world.tokens().create_link(new).unwrap());
+    browser.eval(&format!("location.hash = '#{}'", link.split_once('#').unwrap().1)).await;
+    browser.press_and_load("Use the new link").await;
+    browser.until("document.querySelector('.run-row')").await;
+    show_until(&mut browser, &format!("#/runs/{id}"), "document.querySelector('.closed')").await;
+    assert_eq!(browser.eval(&edits("[data-who=Ann]")).await, 0);
+    assert_eq!(browser.eval(&edits("")).await, all - of_participants, "the task can be another one");
+    assert_eq!(browser.eval(&offers("Fork from here")).await, true);
+    check_clean(&browser, &world);
+}

@@ -296,7 +296,7 @@ async fn a_reopened_chat_has_new_counts_and_the_old_memory() {
     .assert_eq(&view(&events, "A"));
     log.reopen().await.unwrap();
     let error = chat.continue_with(&mut log, Message::new(Name::user(), "?")).await.unwrap_err();
-    assert_eq!(error.to_string(), "the conversation `x` is not over");
+    assert_eq!(error.to_string(), "the conversation `test` is not over");
 }
 
 #[tokio::test]

@@ -322,8 +322,12 @@ async fn a_result_that_came_while_a_person_was_asked_is_posted_before_the_next_t
             .unwrap()
     })
     .await;
-    let lines =
-        ["Pat is answered: Well?", "echo-1 of Ann completed, posted: cats?", "turn Ann", "Ann says: They purr."];
+    let lines = [
+        "Pat is answered: Well?",
+        "echo-1 of Ann completed, posted: cats?",
+        "turn Ann",
+        "Ann says: They purr.",
+    ];
     has(&print(&events), &lines);
 }
 
