@@ -319,7 +319,8 @@ impl Assistant {
     }
 
     /// Sets when and how the agent's history is [compacted](crate::agents::compaction). Default: at 80 % of the context
-    /// window, if that is known and the [window](ViewOptions::window) of the view is not set.
+    /// window if that is known, and when a provider refuses a request as too long. Never, if the [window](ViewOptions::window) of the
+    /// view is set.
     pub fn compaction(self, compaction: Compaction) -> Self {
         Self { compaction: Some(compaction), ..self }
     }
@@ -331,8 +332,7 @@ impl Assistant {
 
     /// How the agent's history is compacted, if it is.
     pub(crate) fn active_compaction(&self) -> Option<&Compaction> {
-        let is_whole = self.view.window == Window::All;
-        self.compaction.as_ref().filter(|compaction| is_whole && compaction.is_active(&self.model))
+        self.compaction.as_ref().filter(|_| self.view.window == Window::All)
     }
 
     /// Sets how often a text that reached the token limit is continued: the model is asked for the rest, and both are

@@ -6,8 +6,8 @@
 //! carries task, decisions, facts, done and open work, and files. A later compaction amends it: decisions and facts stay
 //! word for word until the model marks them as outdated. Only the agent's own view changes; the log keeps everything.
 //!
-//! A provider that refuses a request as too long leads to one compaction and one retry. If that fails, too, or if nothing
-//! can be compacted, the chat ends with [`LibraryStopReason::ContextFull`](crate::stop::LibraryStopReason::ContextFull).
+//! A provider that refuses a request as too long leads to one compaction and one retry, also if the context window of the
+//! model is unknown. If that fails, too, or if nothing can be compacted, the chat ends with [`LibraryStopReason::ContextFull`](crate::stop::LibraryStopReason::ContextFull).
 //!
 //! # At half of the window, by a cheaper model, with pinned messages
 //! ```
@@ -57,7 +57,8 @@ pub(super) struct Author {
 /// The size of a request from which on the history is compacted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CompactionLimit {
-    /// A share of the model's context window, 0 to 1. Without a known window, nothing is compacted.
+    /// A share of the model's context window, 0 to 1. Without a known window, the history is compacted only when the provider refuses a
+    /// request as too long.
     Share(f64),
     /// Tokens: as reported for the last request, with an estimate of what followed it.
     Tokens(u64),
@@ -128,11 +129,6 @@ impl Compaction {
     /// Adds instructions for the summary, such as what matters in this conversation.
     pub fn instructions(self, text: impl Into<Arc<str>>) -> Self {
         Self { prompt: Some(text.into()), ..self }
-    }
-
-    /// Whether a request of `model` can be compacted: a share of its window is one only if the window is known.
-    pub(crate) fn is_active(&self, model: &AnyModel) -> bool {
-        !matches!(self.limit, CompactionLimit::Share(_)) || model.context_window().is_some()
     }
 
     /// The tokens from which on a request of `call` is compacted; `None` if only the provider knows, or if messages count.

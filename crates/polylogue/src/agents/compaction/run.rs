@@ -5,6 +5,7 @@ use polylogue_core::{
 };
 
 use super::ask::full;
+use super::summarize::Sizes;
 use super::{Compaction, CompactionLimit, part, words};
 
 /// Share of the tokens that stay for the summary.
@@ -25,9 +26,9 @@ impl Compaction {
             // What is due is a function of the log, unless the settings have changed since: then the log counts.
             Some(true) => {
                 let found = found.or_else(|| turn.view(call.view).compactable(KeptSize::Tokens(0), 1));
-                Box::pin(self.compact(turn, call, found)).await
+                Box::pin(self.compact(turn, call, found, None)).await
             }
-            None if found.is_some() => Box::pin(self.compact(turn, call, found)).await,
+            None if found.is_some() => Box::pin(self.compact(turn, call, found, None)).await,
             None => Ok(()),
         }
     }
@@ -48,7 +49,7 @@ impl Compaction {
         let wished = view.compactable(KeptSize::Tokens(keep), self.keep_messages).filter(fits);
         // The messages that should stay do not fit: as few as possible stay.
         let found = wished.or_else(|| view.compactable(KeptSize::Tokens(keep), 1));
-        self.compact(turn, call, found).await
+        self.compact(turn, call, found, Some(limit)).await
     }
 
     /// Whether anything can be replaced.
@@ -87,21 +88,23 @@ impl Compaction {
         target.saturating_sub(fixed).saturating_sub(part(target, SUMMARY))
     }
 
-    /// The most tokens of the summary.
-    fn summary_tokens(&self, turn: &mut Turn<'_>, call: ModelCall<'_>) -> u64 {
-        let limit = self.threshold(call).unwrap_or_else(|| turn.context_tokens(call));
+    /// The most tokens of the summary, if a request may have `accepted` tokens.
+    fn summary_tokens(&self, turn: &mut Turn<'_>, call: ModelCall<'_>, accepted: Option<u64>) -> u64 {
+        let limit = accepted.or_else(|| self.threshold(call)).unwrap_or_else(|| turn.context_tokens(call));
         part(part(limit, self.target), SUMMARY).max(LEAST_SUMMARY)
     }
 
+    /// Replaces what was found. After a provider refused a request, `accepted` has the most tokens that the agent's model may accept.
     async fn compact(
         &self,
         turn: &mut Turn<'_>,
         call: ModelCall<'_>,
         found: Option<Compactable>,
+        accepted: Option<u64>,
     ) -> Result<()> {
         let Some(found) = found else { return Err(full(turn, call)) };
         let tokens_before = turn.context_tokens(call);
-        let most = self.summary_tokens(turn, call);
+        let sizes = Sizes { most: self.summary_tokens(turn, call, accepted), accepted };
         let view = turn.view(call.view);
         let kept =
             found.entries.clone().filter(|at| view.entries().get(*at).is_some_and(|of| self.is_pinned(of)));
@@ -115,7 +118,7 @@ impl Compaction {
         let stays = |at: usize| view.origin(at).is_some_and(|of| kept.contains(&of) || task == Some(of));
         let kept_entries = found.entries.clone().zip(&replaced).filter(|(at, _)| stays(*at));
         let kept_size: u64 = kept_entries.map(|(_, entry)| words::tokens(entry)).sum();
-        let summary = self.summarize(turn, call, &replaced, earlier, most).await?;
+        let summary = self.summarize(turn, call, &replaced, earlier, sizes).await?;
         let compacted = Compacted {
             who: turn.me().clone(),
             through: found.through,

@@ -24,37 +24,66 @@ const UNKNOWN_WINDOW: u64 = 32_000;
 /// The fewest tokens that a reply may have, apart from the summary: for reasoning, and for JSON.
 const REPLY: u64 = 1_024;
 
+/// The sizes of a summary and of the requests for it, in tokens.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    /// The most that the summary has.
+    pub(super) most: u64,
+    /// The most that the model may accept, after its provider refused a longer request: what is known of its window is wrong then.
+    pub(super) accepted: Option<u64>,
+}
+
+impl Sizes {
+    /// The most bytes of a piece of the history in a request for a summary, to a model with a window of `window` tokens. The task, of `task`
+    /// bytes, is in each request.
+    fn piece(self, window: u64, task: usize) -> usize {
+        // Many servers count the reply, too.
+        let input = |accepted: u64| accepted.saturating_sub(self.reply()).max(accepted / 2);
+        let bytes = part(self.accepted.map_or(window, input), PIECE).saturating_mul(3);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if self.accepted.is_some() { bytes.saturating_sub(task) } else { bytes }
+    }
+
+    /// The tokens of a reply that has room for the summary.
+    const fn reply(self) -> u64 {
+        self.most.saturating_mul(2).saturating_add(REPLY)
+    }
+}
+
 impl Compaction {
-    /// The summary of `entries` of at most `most` tokens, piece by piece.
+    /// The summary of `entries`, piece by piece.
     pub(super) async fn summarize(
         &self,
         turn: &mut Turn<'_>,
         call: ModelCall<'_>,
         entries: &[Entry],
         earlier: HistorySummary,
-        most: u64,
+        sizes: Sizes,
     ) -> Result<HistorySummary> {
         let author = self.by.as_ref();
         let model = author.map_or(call.model, |author| &author.model);
-        let params = self.summary_params(call, most);
+        // It says nothing of another model.
+        let accepted = sizes.accepted.filter(|_| model.name() == call.model.name());
+        let sizes = Sizes { accepted, ..sizes };
+        let params = self.summary_params(call, sizes);
         let own = author.and_then(|author| author.system.as_ref());
         let own = own.map(|system| format!("{}\n\n{}", system(turn.transcript().task()), words::SYSTEM));
         let system = Some(own.as_deref().unwrap_or(words::SYSTEM));
         let call = ModelCall { model, params: &params, system, tools: &[], ..call };
         let window = model.context_window().unwrap_or(UNKNOWN_WINDOW);
-        let bytes = usize::try_from(part(window, PIECE).saturating_mul(3)).unwrap_or(usize::MAX);
+        let bytes = sizes.piece(window, turn.transcript().task().len());
         let mut summary = earlier;
         for piece in &pieces(entries, bytes) {
-            summary = self.amend(turn, call, piece, summary, most).await?;
+            summary = self.amend(turn, call, piece, summary, sizes.most).await?;
         }
         Ok(summary)
     }
 
     /// The parameters of a call that summarizes: those of the agent that writes the summary, with room for it in a reply.
-    fn summary_params(&self, call: ModelCall<'_>, most: u64) -> Params {
+    fn summary_params(&self, call: ModelCall<'_>, sizes: Sizes) -> Params {
         let (model, params) =
             self.by.as_ref().map_or((call.model, call.params), |author| (&author.model, &author.params));
-        let room = u32::try_from(most.saturating_mul(2).saturating_add(REPLY)).unwrap_or(u32::MAX);
+        let room = u32::try_from(sizes.reply()).unwrap_or(u32::MAX);
         let free = Params { max_tokens: None, ..params.clone() };
         let limit = model.max_output(&free).and_then(|limit| u32::try_from(limit).ok()).unwrap_or(u32::MAX);
         let max_tokens = params.max_tokens.map(|own| own.max(room.min(limit)));

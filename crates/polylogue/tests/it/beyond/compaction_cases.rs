@@ -8,8 +8,8 @@ use polylogue::kernel::data::ToolSpec;
 use polylogue::policies::Selector;
 use polylogue::{AnyModel, Assistant, Chat, Group, round_robin, stop};
 use polylogue_core::{
-    Body, Compacted, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind, Part, Reply,
-    Request, ToolCall, ToolResult, ViewOptions, Window, text_of,
+    Body, CallPurpose, Compacted, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind,
+    Part, Reply, Request, ToolCall, ToolResult, ViewOptions, Window, text_of,
 };
 use polylogue_test::cut::Calls;
 use polylogue_test::tool::tool_of;
@@ -37,6 +37,10 @@ struct Worker {
     window: Option<u64>,
     /// The most bytes of a request that it accepts, and whether it replies with a part of a reply beyond them.
     space: Option<(usize, bool)>,
+    /// Whether requests for summaries have no more space than others.
+    is_strict: bool,
+    /// The limit that it names when it refuses a request, in tokens.
+    named: Option<u32>,
     seen: Arc<Mutex<Vec<Vec<Entry>>>>,
     /// The limits on the lengths of summaries.
     limits: Arc<Mutex<Vec<Option<u32>>>>,
@@ -49,6 +53,8 @@ impl Worker {
             calls: 80,
             window: Some(3_000),
             space: None,
+            is_strict: false,
+            named: None,
             seen: Arc::default(),
             limits: Arc::default(),
         }
@@ -88,16 +94,18 @@ impl Model for Worker {
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().map_err(|flaw| ModelError::new(ModelErrorKind::Bug, "test:worker", flaw))?;
         let text: String = request.entries.iter().map(|entry| text_of(entry.parts()).into_owned()).collect();
-        if request.params.schema.is_some() {
-            self.limits.lock().unwrap().push(request.params.max_tokens);
-            return Ok(self.summary(&text));
-        }
-        if let Some((_, is_reply)) = self.space.filter(|(most, _)| text.len() > *most) {
+        let is_summary = request.params.schema.is_some();
+        let space = self.space.filter(|_| self.is_strict || !is_summary);
+        if let Some((_, is_reply)) = space.filter(|(most, _)| text.len() > *most) {
             if is_reply {
                 return Ok(Reply { finish: FinishReason::ContextFull, ..Reply::new("Half a sen") });
             }
-            let kind = ModelErrorKind::TooLong { tokens: None, limit: None };
+            let kind = ModelErrorKind::TooLong { tokens: None, limit: self.named };
             return Err(ModelError::new(kind, "test:worker", "too long"));
+        }
+        if is_summary {
+            self.limits.lock().unwrap().push(request.params.max_tokens);
+            return Ok(self.summary(&text));
         }
         self.seen.lock().unwrap().push(request.entries.to_vec());
         let done = request.origin.nth;
@@ -224,6 +232,44 @@ async fn a_reply_that_fills_the_window_is_discarded_and_asked_for_again() {
             assert!(!entries.iter().any(|entry| text_of(entry.parts()).contains("Half a sen")));
         }
     }
+}
+
+/// A model with a window of about 1,000 tokens, also for summaries. What is known of it is `window`, and refusals name `named` tokens.
+fn strict(window: Option<u64>, named: Option<u32>) -> Worker {
+    let mut model = Worker::new(Summary::Json);
+    (model.window, model.space, model.is_strict, model.named) = (window, Some((4_000, false)), true, named);
+    model
+}
+
+#[tokio::test]
+async fn a_window_that_only_refusals_show_holds_for_summaries_too() {
+    for (window, named) in
+        [(Some(100_000), Some(1_000)), (Some(100_000), None), (None, Some(1_000)), (None, None)]
+    {
+        let model = strict(window, named);
+        let events = run(&model, |ann| ann).await;
+        assert_eq!(last_message(&events).as_deref(), Some("The work is done."), "{window:?} {named:?}");
+        let refused = events.iter().filter(|event| matches!(event.body, Body::TooLong { .. })).count();
+        assert!(refused >= 2 && refused == compactions(&events).len(), "{refused} refusals");
+    }
+}
+
+#[tokio::test]
+async fn cuts_within_summaries_after_a_refusal_change_nothing() {
+    let events = cut_everywhere(TASK, |calls| {
+        let mut model = strict(None, None);
+        model.calls = 14;
+        work(calls.through(AnyModel::new(model)), |ann| ann)
+    })
+    .await;
+    let is_summary = |event: &&Arc<Event>| match &event.body {
+        Body::ModelReplied(reply) => reply.purpose == CallPurpose::Compaction,
+        _ => false,
+    };
+    let is_compaction = |event: &&Arc<Event>| matches!(event.body, Body::Compacted(_));
+    let (summaries, compactions) =
+        (events.iter().filter(is_summary).count(), events.iter().filter(is_compaction).count());
+    assert!(summaries > compactions && compactions > 0, "{summaries} summaries, {compactions} compactions");
 }
 
 #[tokio::test]
