@@ -39,7 +39,9 @@ pub(super) fn check(
         let turns = turns.min(*chat.max_turns);
         check_parallel(name, chat, report);
         for given in conditions(chat) {
-            if let Some(condition) = facts.check(&given, report) {
+            if let Some(condition) = facts.check(&given, report)
+                && facts.check_participants((name, chat), &condition, given.at, report)
+            {
                 facts.check_turns(name, &condition, turns, given.at, report);
             }
         }
@@ -199,6 +201,41 @@ impl<'t> TeamFacts<'t> {
                 }
             }
         }
+    }
+
+    /// Warns of participants of other chats, and of the user: they never speak in this one. Returns whether there are none.
+    fn check_participants(
+        &self,
+        (name, chat): (&Name, &Chat),
+        condition: &Condition,
+        at: &Span,
+        report: &mut Report<'_>,
+    ) -> bool {
+        // Participants of other patterns can have turns that their files do not name.
+        let are_named = matches!(
+            chat.pattern,
+            Pattern::RoundRobin
+                | Pattern::Sequential
+                | Pattern::Parallel
+                | Pattern::Group(_)
+                | Pattern::StateMachine(_)
+                | Pattern::Graph(_)
+                | Pattern::Handoffs(_)
+        );
+        let own: Vec<&str> = chat.everyone().map(|who| who.as_str()).collect();
+        let others = condition.compared_participants();
+        let others: Vec<&str> =
+            others.into_iter().filter(|who| are_named && !who.is_empty() && !own.contains(who)).collect();
+        for who in &others {
+            let message =
+                format!("this condition asks for `{who}`, which is not a participant of the chat `{name}`");
+            let hint = match *who {
+                USER => "the user sends messages and has no turns: compare `last.from`".to_owned(),
+                who => suggest::hint(who, own.iter().copied()),
+            };
+            report.warning(codes::NEVER_HOLDS, at, message, hint);
+        }
+        others.is_empty()
     }
 
     fn check_turns(

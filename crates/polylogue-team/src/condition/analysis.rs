@@ -20,6 +20,15 @@ const UNUSED: &[&str] = &[""];
 impl Condition {
     /// The texts with which it compares the speaker or the sender of the last message.
     pub(crate) fn compared_names(&self) -> Vec<&str> {
+        self.names_compared_with(is_name)
+    }
+
+    /// Those of them that it compares with the speaker or looks for among the participants: all of these are in the chat.
+    pub(crate) fn compared_participants(&self) -> Vec<&str> {
+        self.names_compared_with(|of| is_ident(of, "speaker"))
+    }
+
+    fn names_compared_with(&self, is_name: impl Fn(&Expression) -> bool) -> Vec<&str> {
         let mut names = Vec::new();
         visit(self.program.expression(), &mut |expression| {
             let Expr::Call(CallExpr { func_name, args, .. }) = &expression.expr else { return };
