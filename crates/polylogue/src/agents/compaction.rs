@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use polylogue_core::{AnyModel, Model as _, ModelCall, Params};
 
-pub(crate) use self::ask::{Ask, ask, ask_once};
+pub(crate) use self::ask::{Ask, ask, ask_shorter};
 use super::SystemFn;
 
 /// When and how an agent replaces the older part of its history by a summary.

@@ -2,7 +2,7 @@
 
 use polylogue_core::{
     Error, FinishReason, Interrupt, Model as _, ModelAttempt, ModelCall, ModelError, ModelErrorKind, Reply,
-    Result, StopReason, Turn,
+    Result, StopReason, Turn, ViewOptions,
 };
 
 use super::Compaction;
@@ -38,16 +38,27 @@ pub(crate) async fn ask(
     }
 }
 
-/// Calls a model that has no history which could be compacted: a request that the provider refuses as too long ends the chat.
-pub(crate) async fn ask_once(turn: &mut Turn<'_>, call: ModelCall<'_>) -> Result<Reply> {
-    if turn.replay_too_long().is_some() {
-        return Err(full(turn, call));
-    }
-    match turn.ask_model(call).await {
-        Err(Error::Model(error)) if is_too_long(&error) => {
-            turn.record_too_long(error).await?;
-            Err(full(turn, call))
-        }
+/// Calls a model that has no history which could be compacted, with `view`. If the provider refuses the request as too long, `shorter` returns a view
+/// for the most tokens that it may accept. This one replaces `view`, and the request is sent once more. Without one, or after another refusal, the
+/// chat ends.
+pub(crate) async fn ask_shorter(
+    turn: &mut Turn<'_>,
+    call: ModelCall<'_>,
+    view: &mut ViewOptions,
+    shorter: impl FnOnce(u64) -> Option<ViewOptions>,
+) -> Result<Reply> {
+    let limit = match turn.replay_too_long() {
+        Some(limit) => limit,
+        None => match turn.ask_model(ModelCall { view: &*view, ..call }).await {
+            Err(Error::Model(error)) if is_too_long(&error) => turn.record_too_long(error).await?,
+            done => return done,
+        },
+    };
+    let tokens = turn.context_tokens(ModelCall { view: &*view, ..call });
+    let Some(shorter) = shorter(limit.unwrap_or(tokens).min(tokens)) else { return Err(full(turn, call)) };
+    *view = shorter;
+    match turn.ask_model(ModelCall { view: &*view, ..call }).await {
+        Err(Error::Model(error)) if is_too_long(&error) => Err(full(turn, call)),
         done => done,
     }
 }

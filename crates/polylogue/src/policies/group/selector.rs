@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 use super::answer::Answer;
 use super::candidates::Candidates;
 use super::mention::{Mention, mention};
-use crate::agents::compaction::ask_once;
+use crate::agents::compaction::ask_shorter;
 use crate::agents::tooling::ModelSettings;
 
 /// A model that selects the next speaker, asked in private turns by a [`Group`](super::Group).
 ///
 /// Its model reads the candidates and their descriptions as the system message, then the conversation, then a prompt.
-/// Its own selections are in the log, but not in its view: every request has only the conversation.
+/// Its own selections are in the log, but not in its view: every request has only the conversation. If its provider refuses that as too long, the
+/// latest part of it is sent instead, once for each selection.
 ///
 /// The reply is searched for a name (or see [`constrained`](Self::constrained)). With no name, or several, the model
 /// receives the error and is asked again; after [`attempts`](Self::attempts) replies the order of the participants
@@ -122,7 +123,7 @@ impl Selector {
         self
     }
 
-    /// Sets how much of the conversation the selector sees.
+    /// Sets how much of the conversation the selector sees. Default: all of it, or what fits after a refusal as too long.
     pub fn window(mut self, window: Window) -> Self {
         self.view.window = window;
         self
@@ -156,6 +157,13 @@ impl Selector {
         ModelSettings { tools: Vec::new(), params: self.params_for(names), view: self.view.clone() }
     }
 
+    /// The latest part of the conversation, for a model that accepts `tokens` tokens. `None` if the window is set.
+    fn latest_within(&self, tokens: u64) -> Option<ViewOptions> {
+        // The system message and the prompt need space, too, and some texts have more tokens than is estimated.
+        let window = Window::Tokens(usize::try_from(tokens / 5 * 3).unwrap_or(usize::MAX));
+        (self.view.window == Window::All).then(|| ViewOptions { window, ..self.view.clone() })
+    }
+
     /// The name in the reply of the model.
     fn read(&self, reply: &Reply, of: &[Name], participants: &[Name]) -> Mention {
         let text = reply.text();
@@ -183,12 +191,12 @@ impl Agent for Selector {
         if !self.prompt.trim().is_empty() {
             turn.prompt(candidates.fill(&self.prompt)).await?;
         }
-        let mut attempt = 1;
+        let (mut attempt, mut view) = (1, self.view.clone());
         loop {
-            let Self { model, view, .. } = self;
+            let Self { model, view: whole, .. } = self;
             let system = Some(&*system);
-            let call = ModelCall { model, system, tools: &[], params: &params, view, compaction: None };
-            let reply = ask_once(turn, call).await?;
+            let call = ModelCall { model, system, tools: &[], params: &params, view: whole, compaction: None };
+            let reply = ask_shorter(turn, call, &mut view, |tokens| self.latest_within(tokens)).await?;
             let found = self.read(&reply, of, turn.transcript().participants());
             let correction = match &found {
                 Mention::One(name) => return Ok(Answer::Picked(name.clone()).said(&reply.text())),

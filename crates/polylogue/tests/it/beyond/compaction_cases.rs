@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use polylogue::agents::compaction::{Compaction, CompactionLimit};
 use polylogue::kernel::data::ToolSpec;
 use polylogue::policies::Selector;
-use polylogue::{AnyModel, Assistant, Chat, Group, round_robin, stop};
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Group, round_robin, stop};
 use polylogue_core::{
     Body, CallPurpose, Compacted, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind,
     Part, Reply, Request, ToolCall, ToolResult, ViewOptions, Window, text_of,
@@ -328,6 +328,72 @@ async fn a_refused_request_of_a_selector_ends_the_chat() {
         group.policy(Group::select_by(selector)).stop(stop::max_turns(4)).build().unwrap()
     };
     assert_eq!(end_after_refusal(&chat).await.as_deref(), Some("context_full"));
+}
+
+/// Selects the first candidate. Refuses requests of more than 4,000 bytes, and names a limit of so many tokens.
+#[derive(Clone)]
+struct Chair {
+    named: Option<u32>,
+    refused: Arc<Mutex<u64>>,
+}
+
+impl Model for Chair {
+    fn name(&self) -> &str {
+        "test:chair"
+    }
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        request.check().map_err(|flaw| ModelError::new(ModelErrorKind::Bug, "test:chair", flaw))?;
+        let texts: Vec<_> = request.entries.iter().map(|entry| text_of(entry.parts())).collect();
+        if texts.iter().map(|text| text.len()).sum::<usize>() > 4_000 {
+            *self.refused.lock().unwrap() += 1;
+            let kind = ModelErrorKind::TooLong { tokens: None, limit: self.named };
+            return Err(ModelError::new(kind, "test:chair", "too long"));
+        }
+        let candidates = texts.last().and_then(|prompt| prompt.split("One of: ").nth(1));
+        Ok(Reply::new(candidates.and_then(|list| list.split([',', '.']).next()).unwrap_or_default()))
+    }
+}
+
+/// A group of three who say long texts, in which `chair` selects the next speaker.
+fn led(chair: AnyModel) -> Chat {
+    let talker = |name: &str| {
+        Function::new(name, |turn| {
+            Ok(Act::say(format!("{}: {}", turn.transcript().turns(), "word ".repeat(60))))
+        })
+        .unwrap()
+    };
+    let group = Chat::builder("group").participant(talker("Ann")).participant(talker("Bob"));
+    let chair = Selector::new("Chair", chair).unwrap();
+    let group = group.participant(talker("Cid")).policy(Group::select_by(chair));
+    group.stop(stop::max_turns(24)).build().unwrap()
+}
+
+#[tokio::test]
+async fn a_selector_reads_the_latest_part_of_a_conversation_that_is_too_long() {
+    for named in [Some(1_000), None] {
+        let refused = Arc::new(Mutex::new(0));
+        let chair = Chair { named, refused: Arc::clone(&refused) };
+        let mut log = log().await;
+        led(AnyModel::new(chair)).run_in(&mut log, "Talk.").await.unwrap();
+        let events = log.events().await;
+        let is_said = |event: &&Arc<Event>| match &event.body {
+            Body::Message(message) => message.from.as_str() != "Chair",
+            _ => false,
+        };
+        assert_eq!(events.iter().filter(is_said).count(), 24);
+        let too_long = events.iter().filter(|event| matches!(event.body, Body::TooLong { .. })).count();
+        // The second request of each of these selections was accepted.
+        assert!(too_long > 1 && *refused.lock().unwrap() == too_long as u64, "{too_long}");
+    }
+}
+
+#[tokio::test]
+async fn cuts_around_a_selection_that_was_refused_change_nothing() {
+    let events = cut_everywhere("Talk.", |calls| {
+        led(calls.through(AnyModel::new(Chair { named: None, refused: Arc::default() })))
+    })
+    .await;
+    assert!(events.iter().any(|event| matches!(event.body, Body::TooLong { .. })));
 }
 
 #[tokio::test]
