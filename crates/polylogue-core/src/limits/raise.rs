@@ -23,11 +23,10 @@ impl LimitRaise {
             return Some(self.more);
         }
         let none = LimitOverrides::default();
-        let count = || answer.replace(',', "").parse().ok().filter(|count: &u64| *count > 0).map(Some);
         Some(match self.more {
-            LimitOverrides { turns: Some(_), .. } => LimitOverrides { turns: count()?, ..none },
-            LimitOverrides { calls: Some(_), .. } => LimitOverrides { calls: count()?, ..none },
-            LimitOverrides { tokens: Some(_), .. } => LimitOverrides { tokens: count()?, ..none },
+            LimitOverrides { turns: Some(_), .. } => LimitOverrides { turns: Some(count(&answer)?), ..none },
+            LimitOverrides { calls: Some(_), .. } => LimitOverrides { calls: Some(count(&answer)?), ..none },
+            LimitOverrides { tokens: Some(_), .. } => LimitOverrides { tokens: Some(count(&answer)?), ..none },
             LimitOverrides { cost: Some(_), .. } => LimitOverrides { cost: Some(money(&answer)?), ..none },
             _ => LimitOverrides { time_ms: Some(milliseconds(&answer)?), ..none },
         })
@@ -262,6 +261,16 @@ impl From<Allowance> for LimitOverrides {
         let Allowance { calls, tokens, cost, time_ms } = allowance;
         Self { calls, tokens, cost, time_ms, ..Self::default() }
     }
+}
+
+/// A whole number above 0, also with a comma before each three digits. In other places, as in `5,5`, a comma is a decimal point for many people.
+fn count(text: &str) -> Option<u64> {
+    let mut groups = text.split(',');
+    let first = groups.next()?;
+    let others: Vec<&str> = groups.collect();
+    let are_groups = (1..=3).contains(&first.len()) && others.iter().all(|group| group.len() == 3);
+    let digits = (others.is_empty() || are_groups).then(|| text.replace(',', ""))?;
+    digits.parse().ok().filter(|count| *count > 0)
 }
 
 fn money(text: &str) -> Option<Money> {
