@@ -255,7 +255,7 @@ async fn said_by_listed(replies: &[Result<Reply, ModelError>]) -> Vec<String> {
     let events = cut_everywhere("Tell me of the sea", |calls| {
         let ann = Assistant::new("Ann", calls.through(Listed(replies.to_vec()))).unwrap();
         let policy = with_termination(round_robin(), max_turns(2));
-        let chat = Chat::builder("group").participant(ann.tool(GetHistory::default()));
+        let chat = Chat::builder("group").participant(ann.without_compaction().tool(GetHistory::default()));
         chat.policy(policy).build().unwrap()
     })
     .await;
