@@ -7,5 +7,5 @@ mod links;
 mod private;
 
 pub use draft::{Draft, replace, replace_private, sync_folder};
-pub use links::behind_link;
+pub use links::behind_links;
 pub use private::{make_private_folder, private_options};

@@ -1,21 +1,29 @@
-//! Links to files and folders.
+//! Symbolic links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the file or folder that `path` leads to if it is a link, and otherwise `path`: what processes keep next to it, such as locks, has
-/// the same place for all of them, by whatever name they open it.
+/// The most links that are followed, as by Linux.
+const MOST: usize = 40;
+
+/// Returns the path to which `path` leads through symbolic links, also if nothing is there yet. Links of the folders above it stay. Files that belong to
+/// another one, and are next to it under its name, must have the same names for all who use it.
 ///
 /// ```
-/// use std::path::Path;
-///
-/// assert_eq!(polylogue_files::behind_link(Path::new("no-link")), Path::new("no-link"));
+/// # #[cfg(unix)] {
+/// # let dir = tempfile::tempdir().unwrap();
+/// let (file, link) = (dir.path().join("real.db"), dir.path().join("link.db"));
+/// std::os::unix::fs::symlink("real.db", &link).unwrap();
+/// assert_eq!(polylogue_files::behind_links(&link), file);
+/// assert_eq!(polylogue_files::behind_links(&file), file);
+/// # }
 /// ```
-pub fn behind_link(path: &Path) -> PathBuf {
-    // A slash at the end would lead to the folder behind the link.
-    let name = path.components().as_path();
-    match fs::symlink_metadata(name) {
-        Ok(found) if found.is_symlink() => fs::canonicalize(name).unwrap_or_else(|_| path.to_owned()),
-        _ => path.to_owned(),
+pub fn behind_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..MOST {
+        let Ok(target) = fs::read_link(&path) else { break };
+        // An absolute one replaces the whole path.
+        path = path.parent().unwrap_or(Path::new("")).join(target);
     }
+    path
 }

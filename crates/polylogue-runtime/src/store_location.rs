@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use polylogue_core::{AnyStore, Features, LogId};
-use polylogue_files::behind_link;
+use polylogue_files::behind_links;
 use polylogue_models::ClusterLimits;
 use polylogue_postgres::{
     Address, LivePoint, Migrated, Postgres, PostgresAsked, PostgresBudgets, PostgresWatch,
@@ -358,7 +358,7 @@ impl StoreLocation {
             };
         }
         // A folder may be written with a slash at its end, which belongs to no name.
-        let mut work: OsString = self.path.components().as_path().as_os_str().to_owned();
+        let mut work: OsString = behind_links(self.path.components().as_path()).into_os_string();
         work.push(WORK);
         PathBuf::from(work)
     }

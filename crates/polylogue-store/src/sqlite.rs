@@ -34,7 +34,7 @@ use polylogue_core::{
     AnyStore, BlobId, Claim, DynQueue, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page,
     RecoveredEvents, Store, StoreError, Timestamp,
 };
-use polylogue_files::{behind_link, private_options};
+use polylogue_files::{behind_links, private_options};
 
 use crate::batch::Batch;
 use crate::claims::ClaimGuard;
@@ -235,8 +235,9 @@ impl Sqlite {
     fn open_by(path: impl AsRef<Path>, clock: Clock) -> Result<Self, StoreError> {
         // Absolute, so that changing the working directory does not move the store, and no name is parsed as a URI.
         let place = std::path::absolute(path.as_ref())
-            .map_err(|error| io_error::reading(path.as_ref(), &error))?
-            .into_boxed_path();
+            .map_err(|error| io_error::reading(path.as_ref(), &error))?;
+        // Processes that open it through links must find each other's locks, and its journal, which has the name of the file.
+        let place = behind_links(&place);
         if schema::inspect(&place)? == FileKind::Nothing {
             create::create(&place)?;
         }

@@ -18,7 +18,7 @@ use crate::{claims, io_error};
 /// Number of retries when another process creates the database as well.
 const TRIES: u32 = 10;
 
-/// Creates the database at `place`, and its folder, unless another process is faster.
+/// Creates the database at `place`, which is no link, and its folder, unless another process is faster.
 pub(super) fn create(place: &Path) -> Result<(), StoreError> {
     let fail = |error: io::Error| match error.kind() {
         // Some file systems of the kernel answer so when a file is to be made.
@@ -29,11 +29,9 @@ pub(super) fn create(place: &Path) -> Result<(), StoreError> {
         make_private_folder(folder).map_err(|error| io_error::writing(folder, &error))?;
     }
     let image = image().map_err(|error| store_error(place, &error))?;
-    // The draft is next to the file that a link leads to.
-    let target = fs::canonicalize(place).unwrap_or_else(|_| place.to_owned());
     for _ in 0..TRIES {
-        let draft = Draft::write(&target, &image).map_err(fail)?;
-        draft.put(&target).map_err(fail)?;
+        let draft = Draft::write(place, &image).map_err(fail)?;
+        draft.put(place).map_err(fail)?;
         // Another process may have made it, with a later version; or cleared the draft away before it was locked.
         if schema::inspect(place)? == FileKind::Database {
             return Ok(());

@@ -128,6 +128,24 @@ async fn a_claim_is_void_when_its_process_lock_is_gone() {
     assert_eq!(first.append(&claim, &[said(1, 1)]).await, fenced);
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_database_behind_a_link_has_one_writer_for_each_log() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("disk")).unwrap();
+    let (file, link) = (dir.path().join("disk/real.db"), dir.path().join("chats.db"));
+    // The database is made where the link leads, and the link stays.
+    std::os::unix::fs::symlink("disk/real.db", &link).unwrap();
+    let first = Sqlite::open(&link).unwrap();
+    assert!(link.is_symlink() && std::fs::metadata(&file).unwrap().len() > 0);
+    let claim = begin(&first, "a").await;
+    for path in [&file, &link] {
+        let taken = Sqlite::open(path).unwrap().claim(&claim.id).await;
+        assert!(matches!(taken, Err(StoreError::Busy { .. })), "{}: {taken:?}", path.display());
+    }
+    first.append(&claim, &[said(0, 1)]).await.unwrap();
+}
+
 /// The pages of the database file, without those that are only in the write-ahead log.
 fn copied_pages(store: &Sqlite) -> u64 {
     std::fs::metadata(&*store.place).unwrap().len() / 4096
