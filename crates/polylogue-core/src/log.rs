@@ -128,6 +128,8 @@ pub struct Log {
     store: AnyStore,
     claim: Claim,
     limits: RwLock<Limits>,
+    /// Those of an earlier process, if it may have died with calls in flight.
+    pub(crate) lost_under: Option<Limits>,
     /// Those that it shares with other runs.
     pub(crate) budgets: Budgets,
     pub(crate) allowances: Vec<(Name, Allowance)>,
@@ -185,6 +187,7 @@ impl Log {
             store,
             claim,
             limits,
+            lost_under: None,
             budgets: Budgets::default(),
             allowances: Vec::new(),
             chat_allowances: Vec::new(),

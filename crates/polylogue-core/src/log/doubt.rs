@@ -2,7 +2,7 @@
 
 use super::ReservationRequest;
 use crate::{
-    Allowance, Body, Bound, Charge, ChargeReason, Log, Money, Name, Parent, Path, Result, TotalUsage,
+    Allowance, Body, Bound, Charge, ChargeReason, Limits, Log, Money, Name, Parent, Path, Result, TotalUsage,
 };
 
 /// The last event of an open turn: what a process that resumes it knows of calls that were in flight when an earlier one died.
@@ -70,6 +70,14 @@ impl Log {
     #[must_use]
     pub fn forked_from(mut self, parent: Option<&Parent>) -> Self {
         self.copied = parent.map_or(0, Parent::copied);
+        self
+    }
+
+    /// Sets the limits that an earlier process had. Calls that were in flight when it died fitted into them together, and count no more
+    /// than was left of them, also if the limits are lower now. Default: the present limits.
+    #[must_use]
+    pub fn lost_calls_under(mut self, limits: Limits) -> Self {
+        self.lost_under = Some(limits);
         self
     }
 
@@ -151,7 +159,7 @@ impl Log {
     /// Writes charges, and counts them in the budgets. Calls in flight at the same time fitted into the limits of the run together, so they
     /// count no more than is left of these, whichever of them were sent.
     async fn charge_now(&self, at: &Path, charges: impl IntoIterator<Item = Charge>) -> Result<()> {
-        let (limits, before) = (self.limits_now(), self.account.before());
+        let (limits, before) = (self.limits_of_lost(), self.account.before());
         let mut counted = TotalUsage::default();
         let mut buffer = self.ready().await?;
         for charge in charges {
@@ -170,7 +178,7 @@ impl Log {
     /// limits, unknown.
     async fn most(&self, bound: &Bound, at: &Path, who: &Name) -> (Option<Money>, Option<u64>) {
         let buffer = self.buffer.lock().await;
-        let run = self.limits_now().left(buffer.totals.usage.counted(), 0);
+        let run = self.limits_of_lost().left(buffer.totals.usage.counted(), 0);
         let owned = buffer.totals.accounts.paying(at, who).map(|(_, of)| of.left());
         let left: Vec<Allowance> = owned.chain([run]).collect();
         let (shared, shared_tokens) = self.budgets.left();
@@ -178,6 +186,11 @@ impl Log {
         let tokens = left.iter().filter_map(|left| left.tokens).chain(shared_tokens);
         let cost = bound.least_cost.and(bound.cost.or_else(|| money.min()));
         (cost, bound.tokens.or_else(|| tokens.min()))
+    }
+
+    /// The limits into which calls fitted that were in flight when an earlier process died.
+    fn limits_of_lost(&self) -> Limits {
+        self.lost_under.unwrap_or_else(|| self.limits_now())
     }
 
     /// Why a call that follows the event `last` of its turn is charged, if it is.

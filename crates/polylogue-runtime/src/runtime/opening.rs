@@ -170,12 +170,15 @@ impl Runtime {
         let budgets = self.budgets(&options.budgets).chain(Paying::all(paying.as_ref()));
         run.check_prices(&limits, budgets, daily.unwrap_or_default())?;
         [Some(prepared), earlier].into_iter().flatten().for_each(|team| team.models().learn(&events));
+        // Calls that were in flight fitted into the limits that their process had.
+        let lost_under = before.apply_to(earlier.map_or(of_team, Prepared::team_limits));
         let earlier = earlier.map(|earlier| Self::chat_of(id, earlier)).transpose()?;
         let changed = Some(overrides).filter(|now| *now != before);
         let (task, events, before) =
             (run.task().to_owned(), log.inherited_events(), before.apply_to(of_team));
         let opened = Opened { task, limits, before, changed, more: options.more, events, is_continued };
-        let log = timed(log.limits(limits).bound(most), self.budgets(&options.budgets));
+        let log = log.limits(limits).lost_calls_under(lost_under).bound(most);
+        let log = timed(log, self.budgets(&options.budgets));
         let mut log = match paying {
             Some(paying) => paying.open(log, earlier.as_ref().unwrap_or(&chat)).await?,
             None => log,

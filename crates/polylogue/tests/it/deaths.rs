@@ -123,14 +123,27 @@ async fn both_requests_of_a_paused_reply_count() {
     assert_eq!(resumed(&asker(&quick), &events, 0.65).await, cost(0.65, 0.60, 0.20));
 }
 
+/// Three agents that speak at the same time.
+fn crowd(model: &Cents) -> Chat {
+    let agent = |name| Assistant::new(name, AnyModel::new(model.clone())).unwrap();
+    let chat = Chat::builder("crowd").participant(agent("A")).participant(agent("B"));
+    chat.participant(agent("C")).policy(parallel()).build().unwrap()
+}
+
+/// They fitted into the limit of the process that sent them.
+#[tokio::test]
+async fn lost_calls_count_whole_where_the_limit_is_lower_now() {
+    let hanging = Cents { hangs: true, ..Cents::default() };
+    let events = killed_at(0.50, &crowd(&hanging), &hanging, 2, &[]).await;
+    let quick = Cents::default();
+    let mut log = log_of(&events).await.limits(dollars(0.25)).lost_calls_under(dollars(0.50));
+    crowd(&quick).resume(&mut log).await.unwrap();
+    assert_eq!((log.usage().await.counted_cost(), quick.made()), (Money::dollars(0.50), 0));
+}
+
 /// Which of the calls were sent is not in the log: together they fitted into the limit.
 #[tokio::test]
 async fn calls_that_did_not_fit_next_to_those_in_flight_count_no_more_than_was_left() {
-    let crowd = |model: &Cents| {
-        let agent = |name| Assistant::new(name, AnyModel::new(model.clone())).unwrap();
-        let chat = Chat::builder("crowd").participant(agent("A")).participant(agent("B"));
-        chat.participant(agent("C")).policy(parallel()).build().unwrap()
-    };
     let hanging = Cents { hangs: true, ..Cents::default() };
     let events = killed_at(0.50, &crowd(&hanging), &hanging, 2, &[]).await;
     let quick = Cents::default();
