@@ -112,7 +112,7 @@ impl StoreLocation {
     /// lines; everything else is a SQLite file. A link stands for what it leads to, so that all processes have the same work directories next to it.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let (path, files): (PathBuf, _) = (path.into(), FilesPolicy::Local);
-        Self { path: behind_link(&path), database: None, files, patience: None, live: None, tenant: None }
+        Self { path: behind_links(&path), database: None, files, patience: None, live: None, tenant: None }
     }
 
     /// Creates the location of a store in a Postgres database. What is kept on this machine is next to `path`, where nothing
@@ -358,7 +358,7 @@ impl StoreLocation {
             };
         }
         // A folder may be written with a slash at its end, which belongs to no name.
-        let mut work: OsString = behind_links(self.path.components().as_path()).into_os_string();
+        let mut work: OsString = self.path.components().as_path().as_os_str().to_owned();
         work.push(WORK);
         PathBuf::from(work)
     }

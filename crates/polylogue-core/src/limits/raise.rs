@@ -26,7 +26,9 @@ impl LimitRaise {
         Some(match self.more {
             LimitOverrides { turns: Some(_), .. } => LimitOverrides { turns: Some(count(&answer)?), ..none },
             LimitOverrides { calls: Some(_), .. } => LimitOverrides { calls: Some(count(&answer)?), ..none },
-            LimitOverrides { tokens: Some(_), .. } => LimitOverrides { tokens: Some(count(&answer)?), ..none },
+            LimitOverrides { tokens: Some(_), .. } => {
+                LimitOverrides { tokens: Some(count(&answer)?), ..none }
+            }
             LimitOverrides { cost: Some(_), .. } => LimitOverrides { cost: Some(money(&answer)?), ..none },
             _ => LimitOverrides { time_ms: Some(milliseconds(&answer)?), ..none },
         })

@@ -290,7 +290,10 @@ fn yes_or_an_amount_in_the_unit_of_the_limit_raises_it_and_all_else_does_not() {
     let time = raise(LimitOverrides { time_ms: Some(1), ..none });
     assert_eq!(time.allowed_by("5 min"), Some(LimitOverrides { time_ms: Some(300_000), ..none }));
     for (asked, refused) in [
-        (calls, &["", "no", "n", "0", "-1", "1.5", "5,5", "1,0000", ",500", "1234,567", "$1", "yes please"][..]),
+        (
+            calls,
+            &["", "no", "n", "0", "-1", "1.5", "5,5", "1,0000", ",500", "1234,567", "$1", "yes please"][..],
+        ),
         (cost, &["", "inf", "nan", "0", "-2", "$", "0,50"]),
         (time, &["", "5", "0s", "5 years", "99999999999999999999h", "9999999999999999999h"]),
     ] {

@@ -195,7 +195,8 @@ impl Agent for Selector {
         loop {
             let Self { model, view: whole, .. } = self;
             let system = Some(&*system);
-            let call = ModelCall { model, system, tools: &[], params: &params, view: whole, compaction: None };
+            let call =
+                ModelCall { model, system, tools: &[], params: &params, view: whole, compaction: None };
             let reply = ask_shorter(turn, call, &mut view, |tokens| self.latest_within(tokens)).await?;
             let found = self.read(&reply, of, turn.transcript().participants());
             let correction = match &found {
