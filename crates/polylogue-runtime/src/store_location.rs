@@ -358,7 +358,7 @@ impl StoreLocation {
             };
         }
         // A folder may be written with a slash at its end, which belongs to no name.
-        let mut work: OsString = self.path.components().as_path().as_os_str().to_owned();
+        let mut work: OsString = behind_links(self.path.components().as_path()).into_os_string();
         work.push(WORK);
         PathBuf::from(work)
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{Budget, Listing, LogId, Store as _, StoreError};
+use polylogue_files::behind_links;
 use polylogue_runtime::database::{LivePoint, PostgresAsked};
 use polylogue_runtime::stored::served_as;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
@@ -394,7 +395,7 @@ pub(crate) fn server_of(place: &StoreLocation) -> (PathBuf, String) {
 /// What a server keeps besides conversations, next to the store at `place`: tokens, and the stores of other tenants.
 pub(crate) fn server_folder(place: &StoreLocation) -> PathBuf {
     // A folder may be written with a slash at its end, which belongs to no name.
-    let mut name = place.path().components().as_path().as_os_str().to_owned();
+    let mut name = behind_links(place.path().components().as_path()).into_os_string();
     name.push(".server");
     PathBuf::from(name)
 }
