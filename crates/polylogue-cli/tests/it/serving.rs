@@ -565,8 +565,8 @@ fn a_limit_is_changed_by_its_name() {
         let ran = home.run(&["serve", team, "--offline", "--limit", given]).exits(2);
         assert!(ran.err.contains(said), "{given}: {}", ran.err);
     }
-    // A request of these tests has three header fields.
-    for (limit, is_served) in [("header_fields=3", true), ("header_fields=2", false)] {
+    // A request of these tests has four header fields.
+    for (limit, is_served) in [("header_fields=4", true), ("header_fields=3", false)] {
         let args = [team, "--offline", "--listen", "127.0.0.1:0", "--limit", limit];
         let server = Serving::with(&home, &args, is_served);
         assert_eq!(server.get("/healthz", "").starts_with("HTTP/1.1 200 OK"), is_served, "{limit}");

@@ -77,7 +77,7 @@ fn times(noted: &Noted, model: &str) -> Vec<u128> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_wait_for_a_rate_leave_their_places_to_others_and_begin_in_order() {
+async fn requests_that_wait_for_a_rate_leave_their_places_to_others() {
     let (memory, endpoint) = endpoint(2, None);
     memory.block(&scope(&endpoint, "blocked"), 60 * SECOND).await.unwrap();
     let ten_ms = Duration::from_millis(10);
@@ -89,14 +89,17 @@ async fn requests_that_wait_for_a_rate_leave_their_places_to_others_and_begin_in
     assert!(blocked.len() == 10 && blocked.iter().all(|time| *time >= 60_000), "{blocked:?}");
 }
 
+/// One that tries its place for a moment can be overtaken by those that have none to try.
 #[tokio::test(start_paused = true)]
-async fn requests_of_one_rate_begin_in_their_order() {
-    let (memory, endpoint) = endpoint(4, None);
+async fn requests_of_one_rate_are_overtaken_by_no_more_than_have_places() {
+    const PLACES: usize = 4;
+    let (memory, endpoint) = endpoint(PLACES, None);
     memory
         .row(&scope(&endpoint, "m"), |row| row.rates = LearnedRates { requests: rate(2, 1.0), tokens: None });
     let noted = send(&endpoint, &[("m", 12, Duration::from_millis(10))]).await;
     let order: Vec<usize> = noted.begun.iter().map(|(_, nth, _)| *nth).collect();
-    assert_eq!(order, (0..12).collect::<Vec<_>>());
+    let is_near = |(at, nth): (usize, &usize)| at.abs_diff(*nth) < PLACES;
+    assert!(order.len() == 12 && order.iter().enumerate().all(is_near), "{order:?}");
     let times = times(&noted, "m");
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= 490), "{times:?}");
     assert!(*times.last().unwrap() <= 6_500, "{times:?}");
