@@ -27,12 +27,12 @@ impl GgufFile {
             path: path.to_owned(),
             reason: error.to_string(),
         };
-        let file = File::open(path).map_err(unreadable)?;
-        let about = file.metadata().map_err(unreadable)?;
+        // Before it is opened: opening a pipe would wait for its writer.
+        let about = std::fs::metadata(path).map_err(unreadable)?;
         if !about.is_file() {
-            return Err(LoadError::Unreadable { path: path.to_owned(), reason: "it is no file".into() });
+            return Err(LoadError::Unreadable { path: path.to_owned(), reason: "it is not a file".into() });
         }
-        let mut file = BufReader::new(file);
+        let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
         // A file that ends before its magic number may be a download that was cut off.
         let beginning = file.fill_buf().map_err(unreadable)?;
         if beginning.len() >= MAGIC.len() && !beginning.starts_with(MAGIC) {

@@ -62,6 +62,20 @@ fn a_file_that_is_missing_foreign_or_cut_is_named_as_such() {
     assert!(reason.contains("ends after the end of the file"), "{reason}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.gguf");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let LoadError::Unreadable { reason, .. } = LocalModel::open(&pipe, LocalOptions::default()).unwrap_err()
+    else {
+        panic!("a pipe is read")
+    };
+    assert_eq!(reason, "it is not a file");
+}
+
 #[test]
 fn a_file_cut_anywhere_is_an_error() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! Files that a team brings along for its programs, and documents of services.
 
 use std::collections::HashSet;
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use polylogue_tools::openapi::Document;
@@ -82,9 +83,12 @@ impl Loader<'_> {
         };
         let leads_out = match self.below(path) {
             Ok((folder, file)) => {
-                // A link may lead elsewhere; of a file that does not exist yet, its folder.
-                let existing = if file.exists() { file.as_path() } else { file.parent().unwrap_or(&folder) };
-                !self.files.identity(existing).starts_with(self.files.identity(&folder))
+                // A link may lead elsewhere, also to a file that does not exist yet and would be created there.
+                let mut below = file.ancestors().take_while(|path| *path != folder);
+                below.find(|path| fs::symlink_metadata(path).is_ok()).is_some_and(|existing| {
+                    let is_dangling = !existing.exists();
+                    is_dangling || !self.files.identity(existing).starts_with(self.files.identity(&folder))
+                })
             }
             Err(_) => true,
         };

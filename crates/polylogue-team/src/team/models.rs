@@ -58,12 +58,20 @@ impl Team {
         let is_callers = |name: &str| {
             [model, default_model].into_iter().flatten().any(|own| model_names(own).any(|own| own == name))
         };
-        let leads_out = |path: &&Path| {
-            !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
-        };
+        let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        let leads_out = |path: &&Path| !path.components().all(is_plain) || self.is_linked_out(path);
         let files =
             self.models().into_iter().filter(|name| !is_callers(name)).filter_map(local_file).map(Path::new);
         files.filter(leads_out).map(|path| path.display().to_string()).collect()
+    }
+
+    /// Whether a link below the folder of the team file leads from `path` to a file outside of it.
+    fn is_linked_out(&self, path: &Path) -> bool {
+        let team = self.sources.folder.join(&self.sources.file);
+        let folder = team.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        // What does not exist is read by nothing.
+        real(folder).zip(real(&folder.join(path))).is_some_and(|(folder, file)| !file.starts_with(folder))
     }
 
     /// Gives the default model of the caller to those for which the files name none, if there are any.

@@ -50,6 +50,62 @@ fn a_model_file_outside_of_the_folder_is_asked_for() {
     assert_eq!(asked(&parse(TALK, "t.yaml", &overrides).unwrap().team), [""; 0]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_model_file_to_which_a_link_leads_out_of_the_folder_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("team");
+    fs::create_dir(&folder).unwrap();
+    for file in [dir.path().join("secret.gguf"), folder.join("own.gguf")] {
+        fs::write(file, "").unwrap();
+    }
+    for (target, link) in [("../secret.gguf", "out.gguf"), ("own.gguf", "in.gguf"), ("..", "up")] {
+        std::os::unix::fs::symlink(target, folder.join(link)).unwrap();
+    }
+    for (path, is_asked) in
+        [("own.gguf", false), ("in.gguf", false), ("out.gguf", true), ("up/secret.gguf", true)]
+    {
+        fs::write(folder.join("t.yaml"), format!("{TALK}model: local:{path}\n")).unwrap();
+        let team = load(folder.join("t.yaml"), &Overrides::default()).unwrap().team;
+        let expected = is_asked.then(|| format!("readable: {path}"));
+        assert_eq!(asked(&team), Vec::from_iter(expected), "{path}");
+    }
+}
+
+/// A team from elsewhere creates no file outside of its folder, also not by a link to one that does not exist yet.
+#[cfg(unix)]
+#[test]
+fn a_cache_of_replies_is_below_the_folder_wherever_links_lead() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("team");
+    write(dir.path(), &[("out/old.jsonl", ""), ("team/own/old.jsonl", "")]);
+    for (target, link) in [
+        ("../out/new.jsonl", "dangling.jsonl"),
+        ("../out/old.jsonl", "out.jsonl"),
+        ("../out", "up"),
+        ("own", "in"),
+    ] {
+        std::os::unix::fs::symlink(target, folder.join(link)).unwrap();
+    }
+    let refuses = |cache: &str| {
+        fs::write(folder.join("t.yaml"), format!("{TALK}cache: {cache}\n")).unwrap();
+        let Err(errors) = load(folder.join("t.yaml"), &Overrides::default()) else { return false };
+        assert!(errors.to_string().contains("is not below the folder of the team file"), "{errors}");
+        true
+    };
+    for cache in ["dangling.jsonl", "out.jsonl", "up/new.jsonl", "up/a/new.jsonl", "../out/new.jsonl"] {
+        assert!(refuses(cache), "{cache}");
+    }
+    for cache in ["new.jsonl", "./new.jsonl", "own/old.jsonl", "in/new.jsonl", "no/folder/yet.jsonl"] {
+        assert!(!refuses(cache), "{cache}");
+    }
+    // A folder whose path has a link in it is the same folder.
+    let linked = dir.path().join("linked");
+    std::os::unix::fs::symlink(&folder, &linked).unwrap();
+    fs::write(folder.join("t.yaml"), format!("{TALK}cache: own/new.jsonl\n")).unwrap();
+    assert!(load(linked.join("t.yaml"), &Overrides::default()).is_ok());
+}
+
 #[test]
 fn addresses_and_variables_are_asked_for_each_with_where_it_goes() {
     let evil = "base_url: \"https://evil.example:8/v1\"";
