@@ -55,8 +55,8 @@ pub enum FailureClass {
     Timeout,
     /// The provider cannot be reached, or the connection broke.
     Connection,
-    /// The conversation is longer than the model's context window. A model whose window is known to be no larger is
-    /// skipped.
+    /// The conversation is longer than the model's context window, or a reply was cut off because it filled the window. A model
+    /// whose window is known to be no larger is skipped.
     TooLong,
     /// The provider filtered the request or the reply, or the model refused to reply.
     Refusal,
@@ -171,13 +171,16 @@ impl Fallback {
         model: &AnyModel,
         result: &Result<Reply, ModelError>,
     ) -> Option<(FailureClass, ModelError)> {
+        let of_reply = |class, kind, finish: &FinishReason| {
+            (class, ModelError::new(kind, model.name(), format!("the reply is {finish}")))
+        };
         let (class, error) = match result {
             Ok(Reply { finish: finish @ (FinishReason::Filter | FinishReason::Refused { .. }), .. }) => {
-                let message = format!("the reply is {finish}");
-                (
-                    FailureClass::Refusal,
-                    ModelError::new(ModelErrorKind::ContentFiltered, model.name(), message),
-                )
+                of_reply(FailureClass::Refusal, ModelErrorKind::ContentFiltered, finish)
+            }
+            // It is cut off where a larger window has room, as if the request had been too long.
+            Ok(Reply { finish: finish @ FinishReason::ContextFull, .. }) => {
+                of_reply(FailureClass::TooLong, ModelErrorKind::TooLong { tokens: None, limit: None }, finish)
             }
             Ok(_) => return None,
             Err(error) => (FailureClass::of(error)?, error.clone()),

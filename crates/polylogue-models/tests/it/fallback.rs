@@ -17,6 +17,8 @@ enum Act {
     Say(&'static str),
     Call,
     Filter,
+    /// A reply that fills the window.
+    Full,
     Fail(ModelErrorKind, Option<u16>),
     /// Pieces, then a broken connection.
     Break(&'static str),
@@ -74,6 +76,10 @@ impl Model for Actor {
                 Ok(Reply { parts: vec![Part::ToolCall(call)], finish: FinishReason::Calls, ..Reply::new("") })
             }
             Act::Filter => Ok(Reply { finish: FinishReason::Filter, ..Reply::new("I ca") }),
+            Act::Full => {
+                deltas.push(DeltaRef::Text("Half a"));
+                Ok(Reply { finish: FinishReason::ContextFull, ..Reply::new("Half a") })
+            }
             Act::Fail(kind, status) => error(*kind, *status),
             Act::Break(text) => {
                 deltas.push(DeltaRef::Text(text));
@@ -285,6 +291,25 @@ async fn a_conversation_that_is_too_long_goes_only_to_a_model_that_is_not_known_
     let small = with(8_192, Actor::new("a:small", too_long()));
     let large = with(128_000, Actor::new("a:large", [Act::Say("Hi.")]));
     assert_eq!(by(&ask(&models(&[&small, &large])).await.unwrap()), "a:large");
+}
+
+#[tokio::test]
+async fn a_reply_that_fills_the_window_goes_only_to_a_model_that_is_not_known_to_be_smaller() {
+    let with = |window, actor| Actor { window: Some(window), ..actor };
+    let small = with(8_192, Actor::new("a:small", [Act::Full]));
+    let large = with(128_000, Actor::new("a:large", [Act::Say("Whole.")]));
+    let (reply, pieces) = ask_with(&models(&[&small, &large]), Ask::default()).await;
+    let reply = reply.unwrap();
+    assert_eq!((reply.to_string().as_str(), by(&reply)), ("Whole.", "a:large"));
+    assert!(matches!(&pieces[..], [Delta::Text(_), Delta::Restart, Delta::Fallback { .. }, Delta::Text(_)]));
+    // Where no other model has more room, or this class is not asked for, the reply is kept.
+    let large = with(128_000, Actor::new("a:large", [Act::Full]));
+    let small = with(8_192, Actor::new("a:small", [Act::Say("No.")]));
+    assert_eq!(ask(&models(&[&large, &small])).await.unwrap().finish, FinishReason::ContextFull);
+    let unknown = Actor::new("b:2", [Act::Say("No.")]);
+    let rate_only = models(&[&large, &unknown]).on([FailureClass::Rate]);
+    assert_eq!(ask(&rate_only).await.unwrap().finish, FinishReason::ContextFull);
+    assert_eq!((small.calls(), unknown.calls()), (0, 0));
 }
 
 /// The event of a reply of `model` to Ann at `seconds`, which was asked after `asked` failed.
