@@ -104,6 +104,14 @@ impl TeamModels {
         Ok(Self { source, record, cache, fallback, fallback_return, own_prices, today, cheap, budget, paced })
     }
 
+    /// Keeps the replies of a cache for `tenant` alone: from the time of a reply, and from what it costs, another one would see what
+    /// was asked before.
+    pub(crate) fn of_tenant(self, tenant: Option<&str>) -> Self {
+        let cache =
+            self.cache.map(|cache| tenant.map_or_else(|| cache.clone(), |name| cache.namespace(name)));
+        Self { cache, ..self }
+    }
+
     /// Whether the team's script speaks.
     pub(crate) const fn is_scripted(&self) -> bool {
         matches!(self.source, ModelSource::Script(..))

@@ -92,7 +92,7 @@ impl Prepared {
             access: &access,
             cluster: place.cluster_limits()?,
         };
-        let models = TeamModels::choose(&mut team, &choosing).await?;
+        let models = TeamModels::choose(&mut team, &choosing).await?.of_tenant(place.tenant());
         models.check_media(&team)?;
         models.check_prices(&team)?;
         let servers = TeamServers::start(&team, options.servers.as_deref(), &access).await?;

@@ -12,5 +12,6 @@ mod dialects;
 mod forks;
 mod moves;
 mod questions;
+mod tenants;
 mod unanswered;
 mod workers;
