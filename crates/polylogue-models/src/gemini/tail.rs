@@ -143,7 +143,8 @@ fn tool_config(choice: &ToolChoice) -> Value {
 /// The parameters, then extra fields, then those of an extra `generationConfig`.
 fn generation_config(params: &Params, style: &Style) -> Map<String, Value> {
     let finite = |number: Option<f64>| number.filter(|n| n.is_finite()).map(Value::from);
-    let stops = params.stop.get(..params.stop.len().min(MAX_STOPS)).filter(|stops| !stops.is_empty());
+    let stops = params.stop.iter().filter(|stop| !stop.is_empty()).take(MAX_STOPS);
+    let stops: Vec<&str> = stops.map(String::as_str).collect();
     let schema = params.schema.as_ref().and_then(|schema| schema::gemini::enforced(schema).ok());
     let is_json = params.json || schema.is_some();
     let known = [
@@ -152,7 +153,7 @@ fn generation_config(params: &Params, style: &Style) -> Map<String, Value> {
         ("topK", params.top_k.map(Value::from)),
         ("seed", params.seed.map(seed)),
         limit(params),
-        ("stopSequences", stops.map(Value::from)),
+        ("stopSequences", (!stops.is_empty()).then(|| stops.into())),
         ("responseMimeType", is_json.then(|| "application/json".into())),
         ("responseJsonSchema", schema),
         ("thinkingConfig", thinking(params, style)),

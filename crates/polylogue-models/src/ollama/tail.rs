@@ -83,13 +83,14 @@ fn format(params: &Params) -> Option<Value> {
 
 fn options(params: &Params) -> Map<String, Value> {
     let finite = |number: Option<f64>| number.filter(|n| n.is_finite()).map(Value::from);
+    let stops: Vec<&str> = params.stop.iter().map(String::as_str).filter(|stop| !stop.is_empty()).collect();
     let known = [
         ("temperature", finite(params.temperature)),
         ("top_p", finite(params.top_p)),
         ("top_k", params.top_k.map(Value::from)),
         ("seed", params.seed.map(Value::from)),
         ("num_predict", params.max_tokens.map(Value::from)),
-        ("stop", Some(Value::from(params.stop.clone())).filter(|_| !params.stop.is_empty())),
+        ("stop", (!stops.is_empty()).then(|| stops.into())),
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     let further = params.extra.iter().filter(|(name, _)| !is_field(name));

@@ -100,8 +100,8 @@ fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     fields.add(style.max_tokens, params.max_tokens.as_ref());
     fields.add("reasoning_effort", style.accepts.effort(params).map(Effort::as_str).as_ref());
     let has_stop = ChatCompletions::sends_stop(&style.accepts, &style.deviations);
-    let stops = params.stop.get(..params.stop.len().min(MAX_STOPS));
-    fields.add("stop", stops.filter(|stops| has_stop && !stops.is_empty()).as_ref());
+    let stops: Vec<&String> = params.stop.iter().filter(|stop| !stop.is_empty()).take(MAX_STOPS).collect();
+    fields.add("stop", Some(&stops).filter(|stops| has_stop && !stops.is_empty()));
     let is_value = style.deviations.schema == SchemaForm::Value;
     if let Some(schema) = params.schema.as_ref().filter(|_| is_value) {
         fields.add("response_format", Some(&json!({"type": "json", "value": schema})));

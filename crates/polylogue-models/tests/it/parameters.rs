@@ -7,7 +7,7 @@ use polylogue_core::{
     AnyModel, Bound, Effort, Entry, Model as _, ModelErrorKind, Params, Part, Price, Thinking, ToolCall,
     ToolChoice, ToolResult, ToolSpec,
 };
-use polylogue_models::{Config, Endpoint, EndpointModel, Env, Fallback, Models, Provider};
+use polylogue_models::{Api, Config, Endpoint, EndpointModel, Env, Fallback, Models, Provider};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
 use serde_json::{Map, Value, json};
 
@@ -164,6 +164,26 @@ async fn as_many_stop_texts_are_sent_as_openai_accepts() {
     let model = Endpoint::new(config(&server)).unwrap().model("m");
     let params = Params { stop: ["1", "2", "3", "4", "5"].map(str::to_owned).to_vec(), ..Params::default() };
     assert_eq!(sent(&model, &server, params, false).await["stop"], json!(["1", "2", "3", "4"]));
+}
+
+/// Providers refuse it, and it ends no reply.
+#[tokio::test]
+async fn an_empty_stop_text_is_not_sent() {
+    let server = server().await;
+    for (api, url, place) in [
+        (Api::ChatCompletions, server.base_url(), "/stop"),
+        (Api::Messages, server.root_url(), "/stop_sequences"),
+        (Api::Gemini, server.root_url(), "/generationConfig/stopSequences"),
+        (Api::Converse, server.root_url(), "/inferenceConfig/stopSequences"),
+        (Api::Ollama, server.root_url(), "/options/stop"),
+    ] {
+        let model = Endpoint::new(Config::of(api, &url)).unwrap().model("m");
+        for (stop, expected) in [(&[""][..], None), (&["", "END"][..], Some(json!(["END"])))] {
+            let stop = stop.iter().map(|&text| text.to_owned()).collect();
+            let body = sent(&model, &server, Params { stop, ..Params::default() }, false).await;
+            assert_eq!(body.pointer(place), expected.as_ref(), "{api:?}");
+        }
+    }
 }
 
 /// Models that reason refuse them at OpenAI, and Responses has no field for them. Replies are cut there in any case.
