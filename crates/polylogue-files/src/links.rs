@@ -21,7 +21,8 @@ const MOST: usize = 40;
 pub fn behind_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MOST {
-        let Ok(target) = fs::read_link(&path) else { break };
+        // A slash at the end of a link leads to what it leads to.
+        let Ok(target) = fs::read_link(path.components().as_path()) else { break };
         // An absolute one replaces the whole path.
         path = path.parent().unwrap_or(Path::new("")).join(target);
     }

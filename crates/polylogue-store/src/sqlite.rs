@@ -234,8 +234,8 @@ impl Sqlite {
 
     fn open_by(path: impl AsRef<Path>, clock: Clock) -> Result<Self, StoreError> {
         // Absolute, so that changing the working directory does not move the store, and no name is parsed as a URI.
-        let place = std::path::absolute(path.as_ref())
-            .map_err(|error| io_error::reading(path.as_ref(), &error))?;
+        let place =
+            std::path::absolute(path.as_ref()).map_err(|error| io_error::reading(path.as_ref(), &error))?;
         // Processes that open it through links must find each other's locks, and its journal, which has the name of the file.
         let place = behind_links(&place);
         if schema::inspect(&place)? == FileKind::Nothing {
