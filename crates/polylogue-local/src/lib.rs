@@ -37,6 +37,7 @@ mod reply_writer;
 mod rope;
 mod sampler;
 mod sequence;
+mod shared;
 mod template;
 #[cfg(test)]
 #[path = "../tests/common/tiny.rs"]

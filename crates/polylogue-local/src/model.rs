@@ -22,13 +22,14 @@ use crate::messages::{TEMPLATE_FIELD, prompt};
 use crate::reply_writer::ReplyForm;
 use crate::sampler::Sampler;
 use crate::sequence::{CHUNK, Job};
+use crate::shared::{Key, OpenModels, Shared};
 use crate::template::Template;
 use crate::tokenizer::Tokenizer;
 use crate::weights;
 use crate::worker::Worker;
 
 /// Settings of a local model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LocalOptions {
     /// The context window in tokens. Default: that of the model, but at most 8192.
     pub window: Option<u32>,
@@ -58,12 +59,7 @@ impl Default for LocalOptions {
 #[derive(Clone)]
 pub struct LocalModel {
     name: Arc<str>,
-    memory: Memory,
-    window: usize,
-    tokenizer: Arc<Tokenizer>,
-    template: Arc<Template>,
-    format: Option<&'static CallFormat>,
-    jobs: mpsc::Sender<Job>,
+    shared: Arc<Shared>,
 }
 
 impl LocalModel {
@@ -78,6 +74,23 @@ impl LocalModel {
         std::panic::catch_unwind(|| Self::of_file(GgufFile::open(path)?, &options)).unwrap_or_else(|_| {
             Err(LoadError::Broken { path: path.to_owned(), reason: "its header cannot be read".into() })
         })
+    }
+
+    /// Opens the GGUF file at `path` like [`open`](Self::open), unless the process has the same file open with the same options: then
+    /// both share the model, with its weights and its caches, as clones do.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_shared(path: impl AsRef<Path>, options: LocalOptions) -> Result<Self, LoadError> {
+        let path = path.as_ref();
+        let Some(key) = Key::of(path, &options) else { return Self::open(path, options) };
+        let mut models = OpenModels::lock();
+        if let Some(shared) = models.get(&key) {
+            return Ok(Self::of_shared(path, shared));
+        }
+        let model = Self::open(path, options)?;
+        models.insert(key, &model.shared);
+        Ok(model)
     }
 
     fn of_file(file: GgufFile, options: &LocalOptions) -> Result<Self, LoadError> {
@@ -106,8 +119,12 @@ impl LocalModel {
         let unreadable =
             |error: std::io::Error| LoadError::Unreadable { path: path.clone(), reason: error.to_string() };
         let jobs = worker.start().map_err(unreadable)?;
-        let name = format!("local:{}", path.display()).into();
-        Ok(Self { name, memory, window, tokenizer, template: Arc::new(template), format, jobs })
+        let shared = Shared { memory, window, tokenizer, template, format, jobs };
+        Ok(Self::of_shared(&path, Arc::new(shared)))
+    }
+
+    fn of_shared(path: &Path, shared: Arc<Shared>) -> Self {
+        Self { name: format!("local:{}", path.display()).into(), shared }
     }
 
     /// Returns the same model with another name, such as one relative to a team file.
@@ -117,18 +134,18 @@ impl LocalModel {
     }
 
     /// Returns the memory that it needs.
-    pub const fn memory(&self) -> Memory {
-        self.memory
+    pub fn memory(&self) -> Memory {
+        self.shared.memory
     }
 
     /// Returns the context window, in tokens.
-    pub const fn window(&self) -> usize {
-        self.window
+    pub fn window(&self) -> usize {
+        self.shared.window
     }
 
     /// Counts the tokens of `text` in a message. What the chat template writes around messages is not counted.
     pub fn count(&self, text: &str) -> usize {
-        self.tokenizer.count(text)
+        self.shared.tokenizer.count(text)
     }
 
     /// Counts the tokens of `text`, as [`count`](Self::count), for the model in the file at `path`, whatever memory the model
@@ -149,18 +166,21 @@ impl LocalModel {
     fn job(&self, request: &Request<'_>) -> Result<(Job, mpsc::UnboundedReceiver<Event>), ModelError> {
         self.check(request)?;
         let params = request.params;
-        let calls =
-            self.format.filter(|_| !request.tools.is_empty() && params.tool_choice != Some(ToolChoice::None));
-        let text = prompt(request, &self.template, &self.tokenizer, calls.is_some(), &self.name)?;
-        let prompt = self.tokenizer.encode(&text);
+        let calls = self
+            .shared
+            .format
+            .filter(|_| !request.tools.is_empty() && params.tool_choice != Some(ToolChoice::None));
+        let text =
+            prompt(request, &self.shared.template, &self.shared.tokenizer, calls.is_some(), &self.name)?;
+        let prompt = self.shared.tokenizer.encode(&text);
         self.check_length(prompt.len())?;
         let is_thinking = text.trim_end().ends_with("<think>");
         let grammar = Grammar::of(params, request.tools, calls, is_thinking);
         let form = ReplyForm {
             format: calls,
-            stops: params.stop.iter().cloned().chain(self.template.stop.map(str::to_owned)).collect(),
+            stops: params.stop.iter().cloned().chain(self.shared.template.stop.map(str::to_owned)).collect(),
             call_ids: format!("call_{}_", request.origin.nth),
-            skips_space: self.tokenizer.vocabulary.adds_space,
+            skips_space: self.shared.tokenizer.vocabulary.adds_space,
             is_thinking,
         };
         let max_tokens =
@@ -172,7 +192,7 @@ impl LocalModel {
     /// Refuses what it does not know instead of ignoring it.
     fn check(&self, request: &Request<'_>) -> Result<(), ModelError> {
         self.check_params(request.params)?;
-        if !request.tools.is_empty() && self.format.is_none() {
+        if !request.tools.is_empty() && self.shared.format.is_none() {
             let what = "its chat template does not say how to call tools";
             return Err(self.error(ModelErrorKind::Unsupported(polylogue_core::Capability::Tools), what));
         }
@@ -185,12 +205,12 @@ impl LocalModel {
             let what = "its chat template makes an empty prompt of the conversation";
             return Err(self.error(ModelErrorKind::Config, what).hint("use another edition of the model"));
         }
-        if tokens < self.window {
+        if tokens < self.shared.window {
             return Ok(());
         }
-        let [length, limit] = [tokens, self.window].map(|count| u32::try_from(count).ok());
+        let [length, limit] = [tokens, self.shared.window].map(|count| u32::try_from(count).ok());
         let kind = ModelErrorKind::TooLong { tokens: length, limit };
-        let what = format!("the request has {tokens} tokens, and the context window {}", self.window);
+        let what = format!("the request has {tokens} tokens, and the context window {}", self.shared.window);
         Err(self
             .error(kind, what)
             .hint("shorten the conversation with `view: {window: ...}`, or set `POLYLOGUE_LOCAL_WINDOW`"))
@@ -240,7 +260,7 @@ impl Model for LocalModel {
         let (job, mut events) = self.job(request)?;
         let gone = || self.error(ModelErrorKind::Bug, "the thread of the model has ended");
         let (start, mut first) = (Instant::now(), None);
-        self.jobs.send(job).await.map_err(|_| gone())?;
+        self.shared.jobs.send(job).await.map_err(|_| gone())?;
         loop {
             match events.recv().await.ok_or_else(gone)? {
                 Event::Delta(delta) => {
@@ -262,15 +282,15 @@ impl Model for LocalModel {
 
     fn max_output(&self, params: &Params) -> Option<u64> {
         let most = params.max_tokens.map_or(u64::MAX, u64::from);
-        Some(most.min(self.window as u64))
+        Some(most.min(self.shared.window as u64))
     }
 
     fn context_window(&self) -> Option<u64> {
-        Some(self.window as u64)
+        Some(self.shared.window as u64)
     }
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        let effort = params.effort.is_some() && !self.template.source().contains("enable_thinking");
+        let effort = params.effort.is_some() && !self.shared.template.source().contains("enable_thinking");
         let thinking = params.thinking.is_some().then_some("thinking");
         // What it has computed is kept in any case, as long as there is room.
         let prompt_cache = params.prompt_cache.is_some().then_some("prompt_cache");
@@ -286,7 +306,7 @@ impl Model for LocalModel {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            tools: Some(self.format.is_some()),
+            tools: Some(self.shared.format.is_some()),
             schema: Some(true),
             json: Some(true),
             vision: Some(false),
@@ -299,7 +319,7 @@ impl std::fmt::Debug for LocalModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LocalModel")
             .field("name", &self.name)
-            .field("memory", &self.memory)
+            .field("memory", &self.shared.memory)
             .finish_non_exhaustive()
     }
 }

@@ -6,6 +6,7 @@ mod common;
 
 use std::pin::pin;
 use std::task::Poll;
+use std::time::SystemTime;
 
 use common::tiny::{ARCHITECTURES, Meta, Tiny};
 use common::{Asked, Pieces, model, model_with, run};
@@ -158,6 +159,29 @@ fn a_text_is_the_same_with_and_without_a_cache() {
     let again = run(asked.ask(&model)).unwrap();
     assert_eq!(again.usage.cached, Some(again.usage.input.unwrap() - 1));
     assert_eq!(fresh.parts, again.parts);
+}
+
+/// What one has computed is in the caches of the other, and the weights are in memory once.
+#[test]
+fn a_file_that_is_open_already_is_shared_until_it_is_closed_or_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Tiny::default().write(folder.path(), "tiny.gguf");
+    let open = |sequences| {
+        let options = LocalOptions { sequences, ..LocalOptions::default() };
+        LocalModel::open_shared(&path, options).unwrap()
+    };
+    let asked = Asked { system: Some("Be brief. ".repeat(12)), ..Asked::new("Begin.") };
+    let is_known = |model: &LocalModel| run(asked.ask(model)).unwrap().usage.cached.unwrap() > 20;
+    let (first, second) = (open(4), open(4));
+    assert_eq!((is_known(&first), is_known(&second)), (false, true));
+    assert!(!is_known(&open(1)), "other options are another model");
+    assert!(is_known(&open(4)), "the caches stay");
+    drop((first, second));
+    let third = open(4);
+    assert!(!is_known(&third), "the last one has unloaded it");
+    Tiny { window: 64, ..Tiny::default() }.write(folder.path(), "tiny.gguf");
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    assert_eq!((open(4).window(), third.window() > 64), (64, true));
 }
 
 #[test]

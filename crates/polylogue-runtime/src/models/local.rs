@@ -128,7 +128,9 @@ mod built_in {
     }
 
     pub(super) fn open(name: &str, file: &Path, env: &Env) -> Result<Opened, ModelError> {
-        let opened = LocalModel::open(file, options(name, env)?).map_err(|error| refused(name, &error))?;
+        // All conversations of the process share it: their weights would not fit into the memory together.
+        let opened = LocalModel::open_shared(file, options(name, env)?);
+        let opened = opened.map_err(|error| refused(name, &error))?;
         let (memory, mib) = (opened.memory(), |bytes: u64| bytes.div_ceil(1 << 20));
         let info = LocalModelInfo {
             window: opened.window(),
