@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::call_format::CallFormat;
 use crate::memory::Memory;
-use crate::model::LocalOptions;
+use crate::options::LocalOptions;
 use crate::sequence::Job;
 use crate::template::Template;
 use crate::tokenizer::Tokenizer;
