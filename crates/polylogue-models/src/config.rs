@@ -17,7 +17,7 @@ use crate::retry::Retries;
 use crate::timeouts::Timeouts;
 
 /// Configuration of an endpoint.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Config {
     /// The part before the `:` in the names of its models.
     pub provider: String,

@@ -5,6 +5,7 @@ mod embed;
 mod exchange;
 mod key_pool;
 mod model;
+mod of_process;
 mod permit;
 mod read;
 mod served;

@@ -28,6 +28,15 @@ use serde::{Deserialize, Serialize};
 #[debug("LearnedCapabilities({:?})", self.0.place)]
 pub struct LearnedCapabilities(Arc<Shared>);
 
+/// Equal if they are stored in the same file.
+impl PartialEq for LearnedCapabilities {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.place == other.0.place
+    }
+}
+
+impl Eq for LearnedCapabilities {}
+
 struct Shared {
     place: PathBuf,
     /// What the file has, and what this process found since it was read.

@@ -36,6 +36,15 @@ pub struct ClusterLimits {
     pub patience: Option<Duration>,
 }
 
+/// Equal if they are kept in the same store.
+impl PartialEq for ClusterLimits {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.limits, &other.limits) && self.patience == other.patience
+    }
+}
+
+impl Eq for ClusterLimits {}
+
 impl ClusterLimits {
     /// Creates shared limits that are kept in `limits`; calls wait for them.
     pub fn new(limits: Arc<dyn SharedLimits>) -> Self {

@@ -29,6 +29,8 @@ pub struct Models {
     endpoints: Arc<Mutex<BTreeMap<String, Endpoint>>>,
     prices: Arc<Prices>,
     cluster: Option<ClusterLimits>,
+    /// Whether they share the endpoints of the process.
+    of_process: bool,
 }
 
 /// Returns the model `spec`, `provider:model`, with addresses and keys from the environment of the process.
@@ -50,7 +52,7 @@ pub fn named(spec: &str) -> Result<AnyModel, ModelError> {
 impl Models {
     /// Creates models with addresses and keys from `env`.
     pub fn new(env: Env) -> Self {
-        Self { env, endpoints: Arc::default(), prices: Arc::default(), cluster: None }
+        Self { env, endpoints: Arc::default(), prices: Arc::default(), cluster: None, of_process: false }
     }
 
     /// Sets the user's `prices` instead of the list prices of those models, as of the day on which a model is requested.
@@ -65,9 +67,17 @@ impl Models {
         Self { cluster, ..self }
     }
 
+    /// Uses endpoints [of the process](Endpoint::of_process): their limits, and what is known of their keys and failures, are
+    /// then those of all such models, however they were created. Default: only clones share endpoints.
+    #[must_use]
+    pub fn of_process(self) -> Self {
+        Self { of_process: true, ..self }
+    }
+
     fn prepare(&self, config: Config) -> Result<Endpoint, ModelError> {
         let cluster = config.cluster.or_else(|| self.cluster.clone());
-        Endpoint::new(Config { cluster, ..config })
+        let config = Config { cluster, ..config };
+        if self.of_process { Endpoint::of_process(config) } else { Endpoint::new(config) }
     }
 
     /// Returns the configuration of the provider `name`, to be changed and passed to [`Self::define`].

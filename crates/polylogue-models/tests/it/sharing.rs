@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::common::{Asked, ask, config, reply, text};
-use polylogue_models::{Config, Endpoint, Limits};
-use polylogue_test::server::{Answer, Behavior, Quirk, Server};
+use polylogue_core::Model as _;
+use polylogue_models::{Config, Endpoint, Env, Key, Limits, Models};
+use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
 
 /// P25.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,6 +33,32 @@ async fn requests_in_flight_are_bounded_over_all_models_of_an_endpoint() {
     assert!((1..=6).contains(&server.most_at_once()), "{}", server.most_at_once());
     // They are kept, and used by all.
     assert!((1..=6).contains(&server.connections()), "{}", server.connections());
+}
+
+/// P112: a program prepares its models for each conversation.
+#[tokio::test]
+async fn models_of_a_process_share_what_is_known_of_an_endpoint_with_the_same_configuration() {
+    let server = Server::start(Behavior::from(Playbook::always(Answer::status(503)))).await;
+    let model_with = |models: Models, config: Config| {
+        models.define(config).unwrap();
+        models.model("test:m").unwrap()
+    };
+    let shared = |config| model_with(Models::new(Env::of::<String, String>([])).of_process(), config);
+    let (one, other) = (shared(config(&server)), shared(config(&server)));
+    for _ in 0..5 {
+        reply(&one).await.unwrap_err();
+    }
+    assert!(one.unavailable_for().is_some() && other.unavailable_for().is_some());
+    drop((one, other));
+    assert!(shared(config(&server)).unavailable_for().is_some(), "also for the next conversation");
+    // With another key, another limit, or on its own it is another endpoint.
+    let limits = Limits { in_flight: Some(3), per_minute: None };
+    let apart = [
+        shared(Config { key: Key::new("sk-another-4d1c"), ..config(&server) }),
+        shared(Config { limits, ..config(&server) }),
+        model_with(Models::new(Env::of::<String, String>([])), config(&server)),
+    ];
+    assert!(apart.iter().all(|model| model.unavailable_for().is_none()));
 }
 
 #[tokio::test]

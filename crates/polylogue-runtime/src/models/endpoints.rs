@@ -60,7 +60,8 @@ type OwnEndpoints = BTreeMap<String, Result<Config, ModelError>>;
 pub(super) fn defined(team: &Team, choosing: &ModelChoice<'_>) -> (Models, OwnEndpoints) {
     let env = &choosing.access.env;
     let models = Models::new(env.clone()).with_prices(choosing.options.prices.clone());
-    let models = models.with_cluster(choosing.cluster.clone());
+    // A worker prepares a team for each conversation, and a server several teams: an endpoint has one limit for all of them.
+    let models = models.with_cluster(choosing.cluster.clone()).of_process();
     let mut own = BTreeMap::new();
     for (name, endpoint) in team.all_endpoints() {
         let config = endpoint_allowed(team, name, choosing.access).and_then(|()| endpoint.config(name, env));
