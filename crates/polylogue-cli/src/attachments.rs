@@ -51,6 +51,9 @@ pub(crate) fn check(prepared: &Prepared, attached: &[Part]) -> Result<(), CliErr
     Ok(())
 }
 
+/// With which programs on Windows begin texts.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The content of `file` as a part of a message.
 pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
     let shown = file.display();
@@ -59,7 +62,11 @@ pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
     if !found.is_file() {
         return Err(wrong("it is not a file".into()));
     }
-    let bytes = read_file(file, Media::MAX_BYTES).map_err(wrong)?;
+    let mut bytes = read_file(file, Media::MAX_BYTES).map_err(wrong)?;
+    // It belongs to the file, and not to the text.
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
+    }
     if bytes.is_empty() {
         return Err(wrong("it is empty".into()));
     }

@@ -17,7 +17,7 @@ const DOT: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01";
 fn pictures_and_texts_are_sent_with_the_task() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
     let home = Home::at(&server).with_team(TEAM);
-    home.file("notes.md", "Use ```this```.\n");
+    home.file("notes.md", "\u{feff}Use ```this```.\n");
     std::fs::write(home.path("dot.png"), DOT).unwrap();
     let run = ["run", "team.yaml", "-m", "openai:test", "--attach", "dot.png", "--attach", "notes.md"];
     home.run(&run).ok();
@@ -30,6 +30,7 @@ fn pictures_and_texts_are_sent_with_the_task() {
     ] {
         assert!(body.contains(part), "{part}: {body}");
     }
+    assert!(!body.contains('\u{feff}'), "{body}");
     let shown = home.run(&["show", "last", "--as", "Ann", "--json"]).ok().out;
     let shown: Value = serde_json::from_str(shown.trim()).unwrap();
     assert!(shown.to_string().contains("image/png"), "{shown}");
@@ -300,10 +301,12 @@ fn what_cannot_be_attached_is_an_error_before_any_model_is_called() {
     let home = Home::at(&server).with_team(TEAM);
     std::fs::write(home.path("dot.png"), DOT).unwrap();
     std::fs::write(home.path("half.png"), &DOT[..20]).unwrap();
+    home.file("mark.md", "\u{feff}");
     std::fs::write(home.path("data.bin"), [0_u8, 159, 146, 150]).unwrap();
     std::fs::File::create(home.path("large.png")).unwrap().set_len((20 << 20) + 1).unwrap();
     for (file, more, what) in [
         ("gone.png", &[][..], "`gone.png` cannot be attached"),
+        ("mark.md", &[], "`mark.md` cannot be attached: it is empty"),
         ("data.bin", &[], "its type is not supported"),
         ("large.png", &[], "`large.png` cannot be attached: it has 20.1 MiB, and the limit is 20 MiB"),
         ("half.png", &[], "`half.png` cannot be attached: it is a damaged picture"),
