@@ -309,6 +309,20 @@ pub(crate) fn overrides_of(meta: &Meta, events: &[Arc<Event>]) -> LimitOverrides
     LimitOverrides::last_of(events).unwrap_or_default().or(limits_of(meta))
 }
 
+/// The limits into which the calls fitted that were in flight when an earlier process died. `of_team`: those of its team. What is at the end of the
+/// log can be of a process that died before it counted these calls, or of one that sent calls after it: so the widest limits of them.
+pub(crate) fn limits_of_lost(of_team: Limits, meta: &Meta, events: &[Arc<Event>]) -> Limits {
+    let last = events.iter().rev().take_while(|event| event.body.is_of_run()).count();
+    let ends = events.len() - last..=events.len();
+    let limits = ends.filter_map(|end| Some(overrides_of(meta, events.get(..end)?).apply_to(of_team)));
+    let wider = |one: Limits, other: Limits| Limits {
+        tokens: one.tokens.zip(other.tokens).map(|(one, other)| one.max(other)),
+        cost: one.cost.zip(other.cost).map(|(one, other)| one.max(other)),
+        ..other
+    };
+    limits.reduce(wider).unwrap_or(of_team)
+}
+
 /// The limits of a conversation, of its agents, and of its chats that have not ended.
 pub(crate) struct StoredLimits {
     run: Limits,
@@ -370,5 +384,39 @@ pub fn fresh_id() -> LogId {
         if let Ok(id) = LogId::new(&id) {
             return id;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn lost_calls_fitted_into_the_widest_limits_since_the_last_turn() {
+        let events: Vec<Arc<Event>> = [
+            json!({"type": "turn_started", "turns": []}),
+            json!({"type": "limits_changed", "limits": {"tokens": 500}}),
+            json!({"type": "turn_started", "turns": []}),
+            json!({"type": "limits_changed", "limits": {"tokens": 200}}),
+            json!({"type": "paused"}),
+            json!({"type": "limits_changed", "limits": {"tokens": 300}}),
+        ]
+        .into_iter()
+        .enumerate()
+        .map(|(seq, mut event)| {
+            event["seq"] = json!(seq);
+            event["time_ms"] = json!(0);
+            Arc::new(serde_json::from_value(event).unwrap())
+        })
+        .collect();
+        let of_team = Limits { tokens: Some(900), ..Limits::default() };
+        let meta = Meta::default();
+        for (end, tokens) in [(0, 900), (1, 900), (2, 900), (3, 500), (4, 500), (5, 500), (6, 500)] {
+            assert_eq!(limits_of_lost(of_team, &meta, &events[..end]).tokens, Some(tokens), "{end} events");
+        }
+        let without = limits_of_lost(Limits { tokens: None, ..of_team }, &meta, &events[..2]);
+        assert_eq!(without.tokens, None, "no limit is the widest");
     }
 }

@@ -11,7 +11,7 @@ use super::{OpenOptions, Runtime, timed};
 use crate::budgets::Paying;
 use crate::conversation::{Conversation, Opened};
 use crate::inbox::take_in;
-use crate::stored::{StoredBound, StoredDocument, StoredLimits, overrides_of};
+use crate::stored::{StoredBound, StoredDocument, StoredLimits, limits_of_lost, overrides_of};
 use crate::{Prepared, Result};
 
 /// How long a process that was just killed may hold a conversation: until a program that it was about to start has
@@ -171,7 +171,7 @@ impl Runtime {
         run.check_prices(&limits, budgets, daily.unwrap_or_default())?;
         [Some(prepared), earlier].into_iter().flatten().for_each(|team| team.models().learn(&events));
         // Calls that were in flight fitted into the limits that their process had.
-        let lost_under = before.apply_to(earlier.map_or(of_team, Prepared::team_limits));
+        let lost_under = limits_of_lost(earlier.map_or(of_team, Prepared::team_limits), &meta, &events);
         let earlier = earlier.map(|earlier| Self::chat_of(id, earlier)).transpose()?;
         let changed = Some(overrides).filter(|now| *now != before);
         let (task, events, before) =
