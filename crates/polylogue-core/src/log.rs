@@ -299,7 +299,7 @@ impl Log {
 
     /// The questions without an answer, oldest first.
     pub(crate) async fn open_questions(&self) -> Vec<OpenQuestion> {
-        self.buffer.lock().await.totals.time.questions().all()
+        self.buffer.lock().await.open_questions()
     }
 
     /// The sources of content from outside that `who` has read in the chat `at` before the event `before`.

@@ -10,6 +10,7 @@ use super::clock::Timestamp;
 use super::cut_replies::CutReplies;
 use super::event::{Body, Event};
 use super::inbox::TakenNumbers;
+use super::open_question::OpenQuestion;
 use super::origins::Origins;
 use super::run_time::RunTime;
 use super::turns::TurnCount;
@@ -75,6 +76,16 @@ impl EventBuffer {
     /// The events to be appended.
     pub(crate) fn staged(&self) -> &[Arc<Event>] {
         &self.staged
+    }
+
+    /// The questions without an answer by the events in the store, oldest first. Those of an append that has failed do not count: what
+    /// answers them would be stored without them.
+    pub(crate) fn open_questions(&self) -> Vec<OpenQuestion> {
+        if self.staged.is_empty() {
+            self.totals.time.questions().all()
+        } else {
+            OpenQuestion::of(&self.events)
+        }
     }
 
     /// Marks the staged events as stored, and returns them.

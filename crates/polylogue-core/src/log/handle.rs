@@ -67,7 +67,7 @@ impl LogHandle {
 
     /// Returns the questions without an answer, with the paths of their chats.
     pub async fn questions(&self) -> Vec<(Path, Question)> {
-        Question::with_chats(self.buffer.lock().await.totals.time.questions().all())
+        Question::with_chats(self.buffer.lock().await.open_questions())
     }
 
     /// Returns the handle that cancels runs of the log.

@@ -71,6 +71,7 @@ impl Store for InMemory {
     async fn inbox(&self, _: &LogId, _: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         Ok(Vec::new())
     }
+    // Nothing but the run of this log uses the store, and it reserves no keys.
     async fn reserve_key(&self, _: &str, request: &str) -> Result<String, StoreError> {
         Ok(request.to_owned())
     }

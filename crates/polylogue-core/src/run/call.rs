@@ -203,7 +203,12 @@ impl OpenCall {
         let replies = std::mem::take(&mut running.replies);
         let began = last_call(running.transcript());
         let failed = status.as_ref().err().and(began).map(|seq| (invocation.at.clone(), seq));
-        let is_at_rest = matches!(status, Ok(Status::Closed { .. } | Status::Waiting(_)));
+        let is_at_rest = match status {
+            // The path of a background task is not used again.
+            Ok(Status::Closed { .. }) => !invocation.at.is_background(),
+            Ok(Status::Waiting(_)) => true,
+            _ => false,
+        };
         let result = match status {
             Ok(Status::Closed { .. }) => invocation.result_of(running.transcript()),
             Ok(Status::Waiting(_)) => Err(Interrupt::Waiting.into()),

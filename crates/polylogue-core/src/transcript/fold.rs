@@ -104,8 +104,8 @@ impl Transcript {
     }
 
     fn extend_span(&mut self, event: &Event) {
-        let first = self.span.map_or(event.ran_ms, |(first, _)| first);
-        self.span = Some((first, event.ran_ms));
+        let (first, last) = self.span.unwrap_or((event.ran_ms, event.ran_ms));
+        self.span = Some((first, last.max(event.ran_ms)));
     }
 
     /// Adds an event of another chat.

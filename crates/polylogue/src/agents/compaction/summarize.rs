@@ -39,7 +39,9 @@ impl Sizes {
     fn piece(self, window: u64, task: usize) -> usize {
         // Many servers count the reply, too.
         let input = |accepted: u64| accepted.saturating_sub(self.reply()).max(accepted / 2);
-        let bytes = part(self.accepted.map_or(window, input), PIECE).saturating_mul(3);
+        // No larger than without a refusal: what is accepted can be more than what is known of the window.
+        let most = self.accepted.map_or(window, |accepted| input(accepted).min(window));
+        let bytes = part(most, PIECE).saturating_mul(3);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         if self.accepted.is_some() { bytes.saturating_sub(task) } else { bytes }
     }

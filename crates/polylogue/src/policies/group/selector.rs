@@ -18,7 +18,7 @@ use crate::agents::tooling::ModelSettings;
 ///
 /// Its model reads the candidates and their descriptions as the system message, then the conversation, then a prompt.
 /// Its own selections are in the log, but not in its view: every request has only the conversation. If its provider refuses that as too long, the
-/// latest part of it is sent instead, once for each selection.
+/// latest part of it is sent instead, once for each request.
 ///
 /// The reply is searched for a name (or see [`constrained`](Self::constrained)). With no name, or several, the model
 /// receives the error and is asked again; after [`attempts`](Self::attempts) replies the order of the participants
