@@ -316,6 +316,7 @@ pub(crate) fn limits_of_lost(of_team: Limits, meta: &Meta, events: &[Arc<Event>]
     let ends = events.len() - last..=events.len();
     let limits = ends.filter_map(|end| Some(overrides_of(meta, events.get(..end)?).apply_to(of_team)));
     let wider = |one: Limits, other: Limits| Limits {
+        calls: one.calls.zip(other.calls).map(|(one, other)| one.max(other)),
         tokens: one.tokens.zip(other.tokens).map(|(one, other)| one.max(other)),
         cost: one.cost.zip(other.cost).map(|(one, other)| one.max(other)),
         ..other
@@ -399,7 +400,7 @@ mod tests {
             json!({"type": "turn_started", "turns": []}),
             json!({"type": "limits_changed", "limits": {"tokens": 500}}),
             json!({"type": "turn_started", "turns": []}),
-            json!({"type": "limits_changed", "limits": {"tokens": 200}}),
+            json!({"type": "limits_changed", "limits": {"tokens": 200, "calls": 1}}),
             json!({"type": "paused"}),
             json!({"type": "limits_changed", "limits": {"tokens": 300}}),
         ]
@@ -416,6 +417,9 @@ mod tests {
         for (end, tokens) in [(0, 900), (1, 900), (2, 900), (3, 500), (4, 500), (5, 500), (6, 500)] {
             assert_eq!(limits_of_lost(of_team, &meta, &events[..end]).tokens, Some(tokens), "{end} events");
         }
+        assert_eq!(limits_of_lost(of_team, &meta, &events[..4]).calls, None, "the limit of each run");
+        let limited = Limits { calls: Some(9), ..of_team };
+        assert_eq!(limits_of_lost(limited, &meta, &events[..4]).calls, Some(9));
         let without = limits_of_lost(Limits { tokens: None, ..of_team }, &meta, &events[..2]);
         assert_eq!(without.tokens, None, "no limit is the widest");
     }

@@ -148,6 +148,8 @@ impl Runtime {
         // What the inbox raises, it raises from the limits that the conversation has.
         let events = log.events().await;
         let before = overrides_of(&meta, &events);
+        // Before the inbox is taken in, of which calls of an earlier process know nothing.
+        let lost_under = limits_of_lost(earlier.map_or(of_team, Prepared::team_limits), &meta, &events);
         let mut log = StoredLimits::of(before.apply_to(of_team), run.team(), &events).set(log);
         let is_continued = take_in(&mut log, messages).await? && self.store().queue().is_some();
         if is_continued {
@@ -170,8 +172,6 @@ impl Runtime {
         let budgets = self.budgets(&options.budgets).chain(Paying::all(paying.as_ref()));
         run.check_prices(&limits, budgets, daily.unwrap_or_default())?;
         [Some(prepared), earlier].into_iter().flatten().for_each(|team| team.models().learn(&events));
-        // Calls that were in flight fitted into the limits that their process had.
-        let lost_under = limits_of_lost(earlier.map_or(of_team, Prepared::team_limits), &meta, &events);
         let earlier = earlier.map(|earlier| Self::chat_of(id, earlier)).transpose()?;
         let changed = Some(overrides).filter(|now| *now != before);
         let (task, events, before) =
