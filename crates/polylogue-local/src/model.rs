@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use polylogue_core::{
@@ -92,11 +93,19 @@ impl LocalModel {
         );
         let sequences = usize::try_from(memory.caches).unwrap_or(1);
         let format = CallFormat::of(template.source());
-        let worker = Worker { file, sizes, tokenizer: Arc::clone(&tokenizer), window, sequences };
+        let has_failed = Arc::new(AtomicBool::new(false));
+        let worker = Worker {
+            file,
+            sizes,
+            tokenizer: Arc::clone(&tokenizer),
+            window,
+            sequences,
+            has_failed: Arc::clone(&has_failed),
+        };
         let unreadable =
             |error: std::io::Error| LoadError::Unreadable { path: path.clone(), reason: error.to_string() };
         let jobs = worker.start().map_err(unreadable)?;
-        let shared = Shared { memory, window, tokenizer, template, format, jobs };
+        let shared = Shared { memory, window, tokenizer, template, format, jobs, has_failed };
         Ok(Self::of_shared(&path, Arc::new(shared)))
     }
 

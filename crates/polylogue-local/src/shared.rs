@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
@@ -22,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) template: Template,
     pub(crate) format: Option<&'static CallFormat>,
     pub(crate) jobs: mpsc::Sender<Job>,
+    /// Whether it could not be loaded.
+    pub(crate) has_failed: Arc<AtomicBool>,
 }
 
 /// What makes two models the same: a file that has been replaced is another one.
@@ -54,9 +57,12 @@ impl OpenModels {
         MODELS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The model of this key, unless its thread has ended.
+    /// The model of this key, unless its thread has ended, or it could not be loaded: another try may succeed.
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<Shared>> {
-        self.0.get(key)?.upgrade().filter(|shared| !shared.jobs.is_closed())
+        self.0
+            .get(key)?
+            .upgrade()
+            .filter(|shared| !shared.jobs.is_closed() && !shared.has_failed.load(Ordering::Relaxed))
     }
 
     pub(crate) fn insert(&mut self, key: Key, shared: &Arc<Shared>) {

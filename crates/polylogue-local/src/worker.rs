@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use candle_core::Device;
 use llguidance::Matcher;
@@ -29,6 +30,8 @@ pub(crate) struct Worker {
     pub(crate) window: usize,
     /// The maximum number of sequences in memory.
     pub(crate) sequences: usize,
+    /// Whether the model cannot be loaded. Then no other conversation begins to use it.
+    pub(crate) has_failed: Arc<AtomicBool>,
 }
 
 impl Worker {
@@ -45,7 +48,10 @@ impl Worker {
                 Ok(decoder) => return Scheduler::new(&self, decoder).serve(job, jobs),
                 // It may be readable with the next request.
                 Err(failure @ Failure::Defect(Defect::Unreadable(_))) => refuse(&failure, &job),
-                Err(failure) => return refuse_all(&failure, job, jobs),
+                Err(failure) => {
+                    self.has_failed.store(true, Ordering::Relaxed);
+                    return refuse_all(&failure, job, jobs);
+                }
             }
         }
     }
