@@ -178,8 +178,12 @@ impl Fallback {
             Ok(Reply { finish: finish @ (FinishReason::Filter | FinishReason::Refused { .. }), .. }) => {
                 of_reply(FailureClass::Refusal, ModelErrorKind::ContentFiltered, finish)
             }
-            // It is cut off where a larger window has room, as if the request had been too long.
+            // It is cut off where a larger window has room, as if the request had been too long. Without one, it is better than none.
             Ok(Reply { finish: finish @ FinishReason::ContextFull, .. }) => {
+                let is_larger = |other: &AnyModel| other.context_window() > model.context_window();
+                if model.context_window().is_none() || !self.models.iter().any(is_larger) {
+                    return None;
+                }
                 of_reply(FailureClass::TooLong, ModelErrorKind::TooLong { tokens: None, limit: None }, finish)
             }
             Ok(_) => return None,

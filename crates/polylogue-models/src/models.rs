@@ -12,6 +12,7 @@ use crate::limits::ClusterLimits;
 use crate::prices::Prices;
 use crate::provider::Provider;
 use crate::spec::parse_spec;
+use crate::unsupported::Unsupported;
 
 /// Returns models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`. Cloning shares the endpoints.
 ///
@@ -31,6 +32,8 @@ pub struct Models {
     cluster: Option<ClusterLimits>,
     /// Whether they share the endpoints of the process.
     of_process: bool,
+    /// What logs say that models lack. Only for these models: other conversations of the process find out by themselves.
+    logged: Arc<Unsupported>,
 }
 
 /// Returns the model `spec`, `provider:model`, with addresses and keys from the environment of the process.
@@ -52,7 +55,8 @@ pub fn named(spec: &str) -> Result<AnyModel, ModelError> {
 impl Models {
     /// Creates models with addresses and keys from `env`.
     pub fn new(env: Env) -> Self {
-        Self { env, endpoints: Arc::default(), prices: Arc::default(), cluster: None, of_process: false }
+        let (endpoints, prices, logged) = (Arc::default(), Arc::default(), Arc::default());
+        Self { env, endpoints, prices, cluster: None, of_process: false, logged }
     }
 
     /// Sets the user's `prices` instead of the list prices of those models, as of the day on which a model is requested.
@@ -108,7 +112,7 @@ impl Models {
     /// first call only.
     pub fn model(&self, spec: &str) -> Result<EndpointModel, ModelError> {
         let (endpoint, model) = self.find(spec)?;
-        Ok(endpoint.model(model).priced(&self.prices))
+        Ok(endpoint.model(model).priced(&self.prices).with_logged(&self.logged))
     }
 
     /// Records that the model `spec` lacked a capability in an earlier process, according to a log: what it refused
@@ -119,7 +123,7 @@ impl Models {
     pub fn learn(&self, spec: &str, lacks: Capability, why: &str) -> Result<(), ModelError> {
         let model = self.model(spec)?;
         let error = ModelError::new(ModelErrorKind::Unsupported(lacks), model.name(), why);
-        model.endpoint().unsupported().learn(&error);
+        self.logged.learn(&error);
         Ok(())
     }
 

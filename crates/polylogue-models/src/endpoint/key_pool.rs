@@ -174,7 +174,8 @@ impl State {
         }
         self.keys.get_mut(nth)?.spend(now);
         warn!(model = %error.model, key = nth + 1, "the provider refuses a key, which is not used for ten minutes");
-        Some(RetryAdvice::Now)
+        // An attempt that counts: where a gateway refuses a key for one model only, calls of others make it ready again.
+        Some(RetryAdvice::OtherKey)
     }
 
     /// How long all keys wait for their rate limits, for credit, or after failures.

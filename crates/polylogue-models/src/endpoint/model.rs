@@ -41,7 +41,7 @@ use crate::prices::Prices;
 use crate::protocols::with_protocol;
 use crate::refused_parameters::refused;
 use crate::retry::{Attempts, RetryAdvice};
-use crate::unsupported::{advised, judged, misformed};
+use crate::unsupported::{Unsupported, advised, judged, misformed};
 use crate::wire::encode::{encode, model_of};
 use crate::wire::protocol::{Protocol, Style, WriteTail};
 
@@ -66,6 +66,9 @@ pub struct EndpointModel {
     /// What its provider takes of pictures and documents.
     media_limits: &'static MediaLimits,
     capabilities: Capabilities,
+    /// What the logs of its conversations say that it lacks.
+    #[debug(skip)]
+    logged: Arc<Unsupported>,
     /// The API that it is called by.
     api: Api,
     /// The URLs of its requests, once there was one: for whole replies, and for streams.
@@ -115,9 +118,14 @@ impl EndpointModel {
             page_tokens,
             media_limits,
             capabilities,
+            logged: Arc::default(),
             api,
             urls: Arc::default(),
         }
+    }
+
+    pub(crate) fn with_logged(self, logged: &Arc<Unsupported>) -> Self {
+        Self { logged: Arc::clone(logged), ..self }
     }
 
     /// Returns the API that it is called by.

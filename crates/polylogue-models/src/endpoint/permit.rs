@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 use super::Endpoint;
 use crate::cluster::{EndpointLimiters, Permit, SlotGuard};
 use crate::failure::{ErrorContext, Failure};
@@ -61,8 +63,12 @@ impl Endpoint {
         let patience = limiters.patience();
         let brief = patience.into_iter().chain([BRIEF]).min();
         let place = self.place_and_slot(limiters, patience).await?;
-        if let Ok(permit) = self.rates(limiters, wanted, brief).await {
-            return Ok((place, permit));
+        // The rate of all requests last: one that waits for the rate of its model draws nothing of it.
+        if let Ok(permit) = self.key_rate(limiters, wanted, brief).await {
+            if limiters.begin(brief).await.is_ok() {
+                return Ok((place, permit));
+            }
+            permit.unused();
         }
         drop(place);
         let permit = self.rates(limiters, wanted, patience).await?;
@@ -74,7 +80,10 @@ impl Endpoint {
         // Neither is free: to wait for one after the other could last forever. So one request to the model keeps its place.
         permit.unused();
         let line = limiters.line(wanted.model);
-        let _first = line.lock().await;
+        let _first = match patience {
+            Some(patience) => timeout(patience, line.lock()).await.map_err(|_| patience)?,
+            None => line.lock().await,
+        };
         let place = self.place_and_slot(limiters, patience).await?;
         let permit = self.rates(limiters, wanted, patience).await?;
         Ok((place, permit))
@@ -98,6 +107,16 @@ impl Endpoint {
         patience: Option<Duration>,
     ) -> Result<Permit, Duration> {
         limiters.begin(patience).await?;
+        self.key_rate(limiters, wanted, patience).await
+    }
+
+    /// The same for the rate of one key alone.
+    async fn key_rate(
+        &self,
+        limiters: &EndpointLimiters,
+        wanted: &Wanted<'_>,
+        patience: Option<Duration>,
+    ) -> Result<Permit, Duration> {
         let Wanted { bound, model, tokens } = *wanted;
         let pool = &self.0.key_pool;
         let mut others = pool.len();

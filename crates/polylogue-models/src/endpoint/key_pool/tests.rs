@@ -167,7 +167,7 @@ async fn a_refused_key_is_left_out_unless_it_is_the_last_one() {
     let mut keys = state(&[1, 1]);
     let refuse =
         |keys: &mut State, nth| keys.failed(nth, failure(401, RetryAdvice::KeyRefused), Instant::now()).again;
-    assert_eq!(refuse(&mut keys, 0), RetryAdvice::Now, "the other key");
+    assert_eq!(refuse(&mut keys, 0), RetryAdvice::OtherKey);
     assert_eq!(order(&mut keys, 3), [1, 1, 1]);
     assert_eq!(refuse(&mut keys, 1), RetryAdvice::KeyRefused, "none is left");
     assert_eq!(order(&mut keys, 3), [1, 1, 1], "so that each call says what is wrong");

@@ -15,7 +15,8 @@ impl EndpointModel {
             let kind = ModelErrorKind::Unsupported(capability);
             return Some(ModelError::new(kind, &*self.name, "as it was set, it has no such capability"));
         }
-        self.endpoint.unsupported().known(&self.name, request).or_else(|| {
+        let found = self.logged.known(&self.name, request);
+        found.or_else(|| self.endpoint.unsupported().known(&self.name, request)).or_else(|| {
             let asked = ModelKey {
                 base_url: self.endpoint.shown(),
                 model: &self.model,

@@ -67,7 +67,10 @@ impl EndpointModel {
         let has = shown(&request, &reply).any(|shown| shown == capability);
         let probed = judged(&self.name, capability, has, &reply);
         match probed.has {
-            Some(true) => self.endpoint.unsupported().forget(&self.name, capability),
+            Some(true) => {
+                self.logged.forget(&self.name, capability);
+                self.endpoint.unsupported().forget(&self.name, capability);
+            }
             Some(false) => self.note(capability, Some(&probed.why)),
             None => {}
         }

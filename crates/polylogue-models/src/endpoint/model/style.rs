@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::EndpointModel;
 use crate::endpoint::COMPLETION_LIMIT;
+use crate::unsupported::Unsupported;
 use crate::wire::protocol::{Protocol, Style};
 
 impl EndpointModel {
@@ -43,7 +44,8 @@ impl EndpointModel {
         let Some(has) = self.endpoint.capabilities().has(form) else {
             let kept = self.endpoint.findings(&self.model);
             let kept = kept.get(&form).is_some_and(|finding| !finding.has && finding.is_fresh());
-            return kept || self.endpoint.unsupported().has(&self.name, form);
+            let lacks = |known: &Unsupported| known.has(&self.name, form);
+            return kept || lacks(&self.logged) || lacks(self.endpoint.unsupported());
         };
         !has
     }
