@@ -143,9 +143,7 @@ impl ErrorContext<'_> {
         let should = refusal.headers.get("x-should-retry").and_then(|value| value.to_str().ok());
         failure.again = match (should, failure.again) {
             (Some("false"), RetryAdvice::Yes(_)) => RetryAdvice::No,
-            (Some("true"), RetryAdvice::No | RetryAdvice::KeyRefused) => {
-                RetryAdvice::Yes(asked(refusal.headers))
-            }
+            (Some("true"), RetryAdvice::No) => RetryAdvice::Yes(asked(refusal.headers)),
             // A rate limit: its other headers say when it begins again.
             (_, RetryAdvice::Yes(None)) if matches!(refusal.status, 413 | 429) => {
                 RetryAdvice::Yes(until_reset(refusal.headers))

@@ -178,7 +178,7 @@ impl SharedLimiter {
         while let Some(next) = state.waiting.front() {
             let (requests, patience) = (u32::try_from(batch.len()).unwrap_or(u32::MAX), next.patience);
             let is_same = batch.last().is_none_or(|last: &Waiting| last.patience == patience);
-            // Whoever does not wait for long is not told to wait for what was drawn ahead.
+            // A caller that does not wait for long is not sent into what was drawn ahead.
             let most = patience.map_or(AHEAD, |patience| patience.min(AHEAD));
             if !batch.is_empty() && (!is_same || state.ahead(requests, tokens) >= most) {
                 break;
