@@ -4,7 +4,6 @@
 //! of keys and comments must be those of the input.
 
 mod kept;
-mod spaces;
 
 use granit_parser::{Event, Parser};
 use pretty_yaml::config::{FormatOptions, LanguageOptions, LayoutOptions};
@@ -26,7 +25,7 @@ const MAX_INDENT: usize = 60;
 const PASSES: usize = 4;
 
 /// Formats a file: two spaces of indentation, also of lists within mappings, one space after `,`, `:` and `-`, none within
-/// brackets and braces, double quotes where a text needs quotes, at most one empty line, no spaces at the ends of lines but for those of block texts. Values,
+/// brackets and braces, double quotes where a text needs quotes, at most one empty line, no spaces at the ends of lines. Values,
 /// comments, line breaks of bracketed lists and the order of keys stay, and so does `\r\n` as the line break. The output, formatted
 /// again, is the same.
 ///
@@ -102,14 +101,12 @@ fn layout(text: &str) -> Option<String> {
         ..LanguageOptions::default()
     };
     let options = FormatOptions { layout, language };
-    let hidden = spaces::hidden(text);
-    let outline = Outline::of(hidden.as_deref().unwrap_or(text))?;
+    let outline = Outline::of(text)?;
     let mut last = outline.text.clone();
     for _ in 0..PASSES {
         let next = pretty_yaml::format_text(&last, &options).ok()?;
         if next == last {
-            let filled = outline.filled(&next);
-            return Some(if hidden.is_some() { spaces::shown(&filled) } else { filled });
+            return Some(outline.filled(&next));
         }
         last = next;
     }

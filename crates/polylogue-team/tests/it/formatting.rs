@@ -77,16 +77,6 @@ chat: &x
 ";
 
 #[test]
-fn spaces_at_the_ends_of_lines_of_a_text_stay() {
-    let untidy = "list:\n- system: |   \n    two spaces  \n    a tab\t\n\n    end\n  other:   >-\n    folded \n    text\n  last: x   \n";
-    let tidy = "list:\n  - system: |\n      two spaces  \n      a tab\t\n\n      end\n    other: >-\n      folded \n      text\n    last: x\n";
-    assert_eq!(format(untidy, "t.yaml").unwrap(), tidy);
-    assert_eq!(format(tidy, "t.yaml").unwrap(), tidy);
-    let windows = |text: &str| text.replace('\n', "\r\n");
-    assert_eq!(format(&windows(untidy), "t.yaml").unwrap(), windows(tidy));
-}
-
-#[test]
 fn comments_and_line_breaks_stay() {
     expect![[r##"
         # head
