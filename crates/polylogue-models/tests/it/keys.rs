@@ -184,7 +184,7 @@ async fn a_key_that_is_refused_is_left_out_and_the_next_one_is_used() {
     for refused in [Answer::status(401), Answer::error(400, "Incorrect API key provided")] {
         let answers = [refused, Answer::text("1"), Answer::text("2"), Answer::text("3")];
         let server = Server::start(Playbook::list(answers)).await;
-        let model = model(with_keys(&server, &["a", "b"], Retries::none()));
+        let model = model(with_keys(&server, &["a", "b"], Retries { attempts: 2, ..Retries::default() }));
         for expected in ["1", "2", "3"] {
             assert_eq!(text(&reply(&model).await.unwrap()), expected);
         }
