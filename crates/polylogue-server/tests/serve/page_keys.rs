@@ -104,8 +104,14 @@ async fn s99_a_run_is_begun_answered_forked_and_edited_and_a_team_written_by_the
     browser.until(&format!("document.querySelector('main[data-run]:not([data-run=\"{edited}\"])')")).await;
     browser.until_text(&format!("fork of {edited}")).await;
     // A team: Tab indents, and Escape leaves the field to Tab.
-    for part in ["g", "t"] {
-        strike(&mut browser, part).await;
+    // The two keys count together for a moment, which a busy machine can exceed: then the second one is another key.
+    for _ in 0..5 {
+        for part in ["g", "t"] {
+            strike(&mut browser, part).await;
+        }
+        if browser.eval("location.hash === '#/teams'").await == true {
+            break;
+        }
     }
     browser.until("document.querySelector('.teams .run-row a')").await;
     tab_to(&mut browser, ".teams .run-row a").await;
